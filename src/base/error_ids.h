@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every catalogue id that code can emit. Texts (English, Chinese), causes and
+// fixes are in data/catalogue/errors/<area>.json; a test holds the two sides
+// together. An id never changes its meaning and is never used again.
+#ifndef BELAY_BASE_ERROR_IDS_H_
+#define BELAY_BASE_ERROR_IDS_H_
+
+#include "base/error.h"
+
+namespace belay {
+
+// The list is an X-macro so that a test can walk it: X(constant, id, code).
+// clang-format off
+#define BELAY_ERROR_IDS(X)                                                        \
+  /* SYS: files, memory, the operating system */                                  \
+  X(kSysUnreadable,        "SYS-001", kNotFound)           /* cannot open or read */  \
+  X(kSysWriteFailed,       "SYS-002", kUnavailable)        /* cannot write, disk full */ \
+  X(kSysOutOfMemory,       "SYS-003", kResourceExhausted)                         \
+  X(kSysInterrupted,       "SYS-004", kCancelled)          /* Ctrl-C, SIGTERM */  \
+  /* CKPT: checkpoint files */                                                    \
+  X(kCkptTruncated,        "CKPT-001", kDataLoss)          /* file shorter than its tensors */ \
+  X(kCkptHeaderTooLong,    "CKPT-002", kDataLoss)          /* header longer than the file */ \
+  X(kCkptHeaderMalformed,  "CKPT-003", kDataLoss)          /* header is not what the format says */ \
+  X(kCkptBadOffsets,       "CKPT-004", kDataLoss)          /* overlap, out of range, size mismatch */ \
+  X(kCkptWrongDtype,       "CKPT-005", kInvalidArgument)                          \
+  X(kCkptWrongShape,       "CKPT-006", kInvalidArgument)                          \
+  X(kCkptMissingTensor,    "CKPT-007", kNotFound)                                 \
+  X(kCkptNanScale,         "CKPT-008", kDataLoss)          /* e8m0 255, NaN or inf f32 scale */ \
+  X(kCkptUnknownTensor,    "CKPT-009", kInvalidArgument)   /* warning; error with --strict */ \
+  X(kCkptBadIndex,         "CKPT-010", kDataLoss)          /* index and shards disagree */ \
+  X(kCkptMissingShard,     "CKPT-011", kNotFound)                                 \
+  X(kCkptDuplicateTensor,  "CKPT-012", kDataLoss)                                 \
+  X(kCkptBadValue,         "CKPT-013", kDataLoss)          /* an expert id of tid2eid out of range */ \
+  X(kCkptNotFound,         "CKPT-014", kNotFound)          /* no checkpoint in the folder */ \
+  X(kCkptUnsliceable,      "CKPT-015", kInvalidArgument)   /* tp or ep does not divide */ \
+  /* CONF: config.json */                                                         \
+  X(kConfMissingKey,       "CONF-001", kInvalidArgument)                          \
+  X(kConfUnknownModelType, "CONF-002", kInvalidArgument)                          \
+  X(kConfBadValue,         "CONF-003", kInvalidArgument)   /* wrong type or out of range */ \
+  X(kConfMalformed,        "CONF-004", kInvalidArgument)   /* not JSON */         \
+  X(kConfInconsistent,     "CONF-005", kInvalidArgument)   /* two keys contradict */ \
+  /* ARG: what the user typed */                                                  \
+  X(kArgUsage,             "ARG-001", kInvalidArgument)                           \
+  X(kArgThreads,           "ARG-002", kInvalidArgument)                           \
+  X(kArgTokenOutOfRange,   "ARG-003", kInvalidArgument)                           \
+  X(kArgEmptyPrompt,       "ARG-004", kInvalidArgument)                           \
+  X(kArgBadTokens,         "ARG-005", kInvalidArgument)    /* not a list of ids */ \
+  X(kArgUnknownBackend,    "ARG-006", kInvalidArgument)                           \
+  X(kArgBadSampling,       "ARG-007", kInvalidArgument)                           \
+  X(kArgUnknownId,         "ARG-008", kNotFound)           /* explain: no such id */ \
+  /* ENG: engine */                                                               \
+  X(kEngContextTooLong,    "ENG-001", kInvalidArgument)    /* beyond the plan */  \
+  X(kEngNoSlot,            "ENG-002", kResourceExhausted)                         \
+  X(kEngMemoryBudget,      "ENG-003", kResourceExhausted)                         \
+  X(kEngNotFinite,         "ENG-004", kInternal)           /* NaN or inf logits */ \
+  X(kEngNoMtp,             "ENG-005", kInvalidArgument)    /* checkpoint has no MTP head */ \
+  /* BACK: back ends */                                                           \
+  X(kBackUnavailable,      "BACK-001", kUnavailable)                              \
+  X(kBackUnsupported,      "BACK-002", kUnimplemented)     /* operator or format refused */ \
+  /* TRACE: the test hooks */                                                     \
+  X(kTraceBadTensor,       "TRACE-001", kInvalidArgument)  /* replay or inject tensor missing or misfit */
+// clang-format on
+
+#define BELAY_DECLARE_ERROR_ID(name, text, status_code) \
+  inline constexpr ErrorId name{text, absl::StatusCode::status_code};
+BELAY_ERROR_IDS(BELAY_DECLARE_ERROR_ID)
+#undef BELAY_DECLARE_ERROR_ID
+
+}  // namespace belay
+
+#endif  // BELAY_BASE_ERROR_IDS_H_

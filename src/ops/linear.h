@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear layers and norms.
+// Source: DeepSeek-V4 inference/model.py (linear, RMSNorm), kernel.py
+// (act_quant, fp8_gemm, fp4_gemm).
+#ifndef BELAY_OPS_LINEAR_H_
+#define BELAY_OPS_LINEAR_H_
+
+#include <cstdint>
+
+#include "tensor/view.h"
+
+namespace belay::ops {
+
+// A linear weight as the checkpoint holds it; borrowed, must outlive the bound
+// weight. Layout [n_out, n_in] ("weight" of torch.nn.Linear).
+struct LinearSource {
+  // BF16 or F32 [n_out, n_in]; F8_E4M3 [n_out, n_in]; I8 (two e2m1 codes a
+  // byte) [n_out, n_in / 2].
+  ConstTensorView weight;
+  // FP8: F8_E8M0 or F32 [ceil(n_out / block_n), ceil(n_in / block_k)];
+  // FP4: F8_E8M0 [n_out, n_in / block_k], block_n = 1. Empty for BF16 and F32.
+  ConstTensorView scale;
+  int block_n = 128;
+  int block_k = 128;
+  // Official numerics: quantise the input with act_quant before the product.
+  // True for every FP8 / FP4 linear but wo_a, whose weight the official loader
+  // dequantises to bf16 (exact: e4m3 * 2^k). Ignored for BF16 / F32 weights.
+  bool quantise_input = true;
+};
+
+// A weight in the form that one back end wants. Made once at load by
+// Backend::BindLinear, and used only with that back end.
+class BoundLinear {
+ public:
+  virtual ~BoundLinear() = default;
+  int64_t n_out() const { return n_out_; }
+  int64_t n_in() const { return n_in_; }
+
+ protected:
+  BoundLinear(int64_t n_out, int64_t n_in) : n_out_(n_out), n_in_(n_in) {}
+
+ private:
+  int64_t n_out_;
+  int64_t n_in_;
+};
+
+// y = x W^T.
+//  FP8 weight, official: x is quantised per row and 128-block of K
+//    (act_quant); for each K block: part = sum a*b in f32, acc += part *
+//    (sa * sb), in K order.
+//  FP4 weight, official: the same activation codes; for each 32-block of K:
+//    acc += (part * sa[k / 4]) * sb[n][k].
+//  BF16 / F32 weight, or exact: plain product, f32 accumulation, the weight
+//    dequantised exactly.
+// The result is rounded once to y's dtype.
+struct LinearParams {
+  const BoundLinear* weight = nullptr;  // [n_out, n_in]
+  ConstTensorView x;  // [n_tokens, n_in] bf16 or f32; rows may be strided
+  TensorView y;       // [n_tokens, n_out] bf16 or f32; must not alias x
+};
+
+// y = w * (x * rsqrt(mean(x^2) + eps)), in f32, rounded once to y's dtype.
+struct RmsNormParams {
+  ConstTensorView x;       // [n_rows, n] bf16 or f32
+  ConstTensorView weight;  // [n] bf16
+  TensorView y;            // [n_rows, n] x's dtype; may alias x
+  float eps = 1e-6f;
+};
+
+}  // namespace belay::ops
+
+#endif  // BELAY_OPS_LINEAR_H_
