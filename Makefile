@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin names for the usual things; the work is in CMake and scripts/.
+
+JOBS ?= $(shell nproc)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test check bench format clean bootstrap help
+
+## build: the release build, in build/release
+build: build/release/build.ninja
+	@cmake --build --preset release
+
+build/release/build.ninja:
+	@cmake --preset release
+
+bootstrap:
+	@scripts/bootstrap
+
+## demo: install what is missing, build, run the model of data/demo
+demo: bootstrap
+	@scripts/demo
+
+## test: install what is missing, build, run all tests but the long ones
+test: bootstrap build
+	@ctest --preset release
+
+## check: everything (sanitizers, fuzzers, clang, aarch64 ...); CHECK_SKIP="stage ..."
+check:
+	@scripts/check
+
+## bench: run the benchmarks, results in build/release/bench
+bench: build
+	@scripts/bench
+
+## format: clang-format over our sources
+format:
+	@scripts/format
+
+## clean: remove everything that was built
+clean:
+	rm -rf build
+
+help:
+	@sed -n 's/^## //p' Makefile
