@@ -20,6 +20,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cpp_shape  # noqa: E402 (needs the line above)
+import layers  # noqa: E402
 
 LAYERS = "docs/layers.txt"
 EXCEPTIONS = "scripts/tree_exceptions.txt"
@@ -72,49 +73,6 @@ Finding = collections.namedtuple(
     "Finding", "path line rule message hard function")
 
 
-class Layers:
-    """docs/layers.txt."""
-
-    def __init__(self, text):
-        self.allowed = {}
-        self.tests = collections.defaultdict(list)
-        for line in text.splitlines():
-            line = line.split("#")[0].strip()
-            if not line:
-                continue
-            room, _, others = line.partition(":")
-            match = re.fullmatch(r"(\S+)\s+\(tests\)", room.strip())
-            if match:
-                self.tests[match.group(1)] += others.split()
-            else:
-                self.allowed[room.strip()] = others.split()
-
-    def room(self, path):
-        """(room, its line) for a path below src/, or (None, None)."""
-        parts = path.split("/")
-        for n in range(len(parts) - 1, 0, -1):
-            for listed in self.allowed:
-                pattern = listed.split("/")
-                if len(pattern) == n and all(
-                        fnmatch.fnmatchcase(a, b)
-                        for a, b in zip(parts, pattern)):
-                    return "/".join(parts[:n]), listed
-        return None, None
-
-    def may_include(self, listed, room, other, in_test):
-        if room == other:
-            return True
-        allowed = self.allowed[listed] + (
-            self.tests[listed] if in_test else [])
-        for pattern in allowed:
-            if pattern == "*":
-                return not other.startswith("cannsim")
-            if fnmatch.fnmatchcase(other, pattern) and (
-                    other.count("/") == pattern.count("/")):
-                return True
-        return False
-
-
 class Exceptions:
     """scripts/tree_exceptions.txt; remembers which lines were of use."""
 
@@ -149,7 +107,7 @@ class Tree:
         self.root = pathlib.Path(root)
         self.findings = []
         self.paths = self._list()
-        self.layers = Layers(self.read_or_empty(LAYERS))
+        self.layers = layers.Layers(self.read_or_empty(LAYERS))
         self.folders = {p.split("/")[1] for p in self.paths
                         if p.startswith("src/") and p.count("/") > 1}
 

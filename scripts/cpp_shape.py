@@ -123,10 +123,12 @@ class _Head:
                 tokens = tokens[2:]
             elif len(tokens) > 1 and tokens[0].text == "template" and (
                     tokens[1].text == "<"):
-                depth = 0
+                angle = paren = 0
                 for i, token in enumerate(tokens):
-                    depth += {"<": 1, ">": -1}.get(token.text, 0)
-                    if i > 0 and depth == 0:
+                    paren += {"(": 1, ")": -1}.get(token.text, 0)
+                    if paren == 0:
+                        angle += {"<": 1, ">": -1}.get(token.text, 0)
+                    if i > 0 and angle == 0:
                         break
                 tokens = tokens[i + 1:]
             else:
@@ -191,15 +193,18 @@ class _Head:
         if self.params is None:
             return self.tokens[0].text
         start, end = self.params
-        first = start
-        while first > 0 and (self.tokens[first - 1].kind == "word" or
-                             self.tokens[first - 1].text in ("::", "~")):
-            if self.tokens[first - 1].kind == "word" and first < start and (
-                    self.tokens[first].text not in ("::", "~")):
-                break
+        words = [t.text for t in self.tokens]
+        first = start - 1
+        if "operator" in words[max(0, start - 3):start]:
+            while words[first] != "operator":
+                first -= 1
+        if first > 0 and words[first - 1] == "~":
             first -= 1
-        if first == start:  # operator+ and its like
-            while first > 0 and self.tokens[first].text != "operator":
+        while first > 1 and words[first - 1] == "::":
+            first -= 2
+            if words[first] == ">":  # X<T>::F
+                while first > 0 and words[first] != "<":
+                    first -= 1
                 first -= 1
         name = "".join(t.text for t in self.tokens[first:start])
         if name.startswith(("TEST", "TYPED_TEST")):
@@ -265,7 +270,7 @@ class _Body:
                 self.stack[-1] = ("loop", 0)
             return 1
         if before.text in (";", "}", "{"):
-            return 0 if parent == "init" else 1
+            return None if parent == "init" else 1
         if before.text == ":":
             return 0
         if self._is_local_type(i):
