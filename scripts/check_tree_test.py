@@ -271,7 +271,7 @@ class TreeTest(unittest.TestCase):
                 self.assert_found("docs/x.md:1", "machine")
 
     def test_other_paths(self):
-        self.write("docs/x.md", "see net" + "/work/x and ~/ro" + "ot/x\n")
+        self.write("docs/x.md", "see net/wo" "rk/x and ~/ro" "ot/x\n")
         self.assert_clean()
 
     def test_license(self):
