@@ -5,6 +5,8 @@ JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := build
+# The steps depend on each other; ninja and ctest do their work in parallel.
+.NOTPARALLEL:
 .PHONY: build demo test check bench format clean bootstrap help
 
 ## build: the release build, in build/release
