@@ -13,7 +13,8 @@
 
 namespace belay {
 
-// A file mapped read-only. The mapping lives as long as the object.
+// A file mapped read-only. The mapping lives as long as the object. Whoever
+// truncates the file meanwhile makes reads beyond its new end fail with SIGBUS.
 class MappedFile {
  public:
   // Errors: SYS-001 (cannot open, not a regular file, cannot map).
@@ -40,8 +41,10 @@ StatusOr<std::string> ReadFile(const std::string& path,
                                size_t max_bytes = size_t{1} << 30);
 
 // Writes to a temporary file beside `path` and renames it, so that a reader
-// sees the old file or the new one. SYS-002 on any failure (a full disk
-// included); then nothing is left behind.
+// sees the old file or the new one. A file that is replaced keeps its
+// permissions; a symbolic link is replaced, not followed. SYS-002 on any
+// failure (full disk, no such folder, `path` is a folder, device or pipe), with
+// the system's words as `what`; then nothing is left behind.
 Status WriteFileAtomically(const std::string& path, std::string_view text);
 
 // A large file in pieces with the same promise: nothing is visible under the
@@ -54,11 +57,15 @@ class AtomicFileWriter {
   AtomicFileWriter(const AtomicFileWriter&) = delete;
   AtomicFileWriter& operator=(const AtomicFileWriter&) = delete;
 
+  // Both: SYS-002; after an error the temporary file is gone and every further
+  // call fails. Commit() is fsync, then rename.
   Status Append(std::span<const std::byte> bytes);
-  Status Commit();  // flush, fsync, rename
+  Status Commit();
 
  private:
   AtomicFileWriter(std::string path, std::string temp_path, int fd);
+  Status Abandon(int error);  // closes, removes, returns SYS-002
+
   std::string path_;
   std::string temp_path_;
   int fd_;

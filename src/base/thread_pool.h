@@ -36,6 +36,11 @@ class ThreadPool {
   virtual void Run(size_t n_tasks, const void* fn, TaskFn call) = 0;
 };
 
+// The thread count to use when the user names none: the physical cores that
+// this process may use, by affinity and control-group quota
+// (base/cpu_count.h); at least 1.
+int DefaultThreads();
+
 }  // namespace belay
 
 #endif  // BELAY_BASE_THREAD_POOL_H_
