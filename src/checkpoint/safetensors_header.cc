@@ -207,18 +207,19 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
   std::unordered_set<std::string> names_;
 };
 
-// Bytes that dtype and shape ask for, or nothing when they do not fit 64 bits.
+// Bytes that dtype and shape ask for, or nothing when any product of extents
+// (of a row, say, beside an extent of 0) would not fit 63 bits.
 std::optional<uint64_t> BytesOf(const HeaderEntry& entry) {
-  uint64_t bytes = DtypeBytes(entry.dtype);
-  bool overflow = false;
+  auto bytes = static_cast<int64_t>(DtypeBytes(entry.dtype));
   bool empty = false;
   for (int i = 0; i < entry.shape.rank(); ++i) {
-    const auto extent = static_cast<uint64_t>(entry.shape[i]);
+    const int64_t extent = entry.shape[i];
     empty = empty || extent == 0;
-    overflow = __builtin_mul_overflow(bytes, extent, &bytes) || overflow;
+    if (extent != 0 && __builtin_mul_overflow(bytes, extent, &bytes)) {
+      return std::nullopt;
+    }
   }
-  if (overflow || bytes > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
-  return empty ? 0 : bytes;
+  return empty ? 0 : static_cast<uint64_t>(bytes);
 }
 
 Status BadOffsets(const HeaderEntry& entry, std::string what,
