@@ -24,11 +24,16 @@ std::string Payload(const Status& status, const char* url) {
 
 std::string Message(const char* id, const ErrorFacts& facts) {
   std::string text = id;
-  if (!facts.where.empty()) text += " " + facts.where;
+  if (!facts.where.empty()) {
+    text += ' ';
+    text += facts.where;
+  }
   const char* separator = ": ";
   const auto add = [&](const char* label, const std::string& value) {
     if (value.empty()) return;
-    text += separator + (label + value);
+    text += separator;
+    text += label;
+    text += value;
     separator = ", ";
   };
   add("", facts.what);
