@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/ref/weights.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "backends/ref/quant.h"
+#include "base/error_ids.h"
+#include "base/float_formats.h"
+
+namespace belay::ref {
+namespace {
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+std::optional<WeightKind> KindOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return WeightKind::kF32;
+    case DType::kBF16:
+      return WeightKind::kBf16;
+    case DType::kF8E4M3:
+      return WeightKind::kFp8;
+    case DType::kI8:
+      return WeightKind::kFp4;
+    default:
+      return std::nullopt;
+  }
+}
+
+Status WrongShape(const char* where, const std::string& expected,
+                  const Shape& got) {
+  return MakeError(kCkptWrongShape, {.where = where,
+                                     .what = "",
+                                     .expected = expected,
+                                     .got = got.ToString()});
+}
+
+Status CheckScale(const ops::LinearSource& source, WeightKind kind,
+                  int64_t n_out, int64_t n_in) {
+  const DType dtype = source.scale.dtype();
+  const bool f32_allowed = kind == WeightKind::kFp8;
+  if (dtype != DType::kF8E8M0 && !(f32_allowed && dtype == DType::kF32)) {
+    return MakeError(kCkptWrongDtype,
+                     {.where = "scale",
+                      .what = "",
+                      .expected = f32_allowed ? "F8_E8M0 or F32" : "F8_E8M0",
+                      .got = std::string(DtypeName(dtype))});
+  }
+  const Shape expected = {CeilDiv(n_out, source.block_n),
+                          CeilDiv(n_in, source.block_k)};
+  if (source.scale.empty() || !(source.scale.shape() == expected)) {
+    return WrongShape("scale", expected.ToString(), source.scale.shape());
+  }
+  return absl::OkStatus();
+}
+
+Status CheckBlocks(const ops::Numerics& numerics,
+                   const ops::LinearSource& source, int64_t n_in) {
+  if (source.block_n < 1 || source.block_k < 1) {
+    return MakeError(kBackUnsupported,
+                     {.where = "weight",
+                      .what = "block of a scaled weight",
+                      .expected = ">= 1",
+                      .got = std::to_string(source.block_n) + " x " +
+                             std::to_string(source.block_k)});
+  }
+  if (!numerics.official() || !source.quantise_input) return absl::OkStatus();
+  if (n_in % numerics.act_block != 0) {
+    return MakeError(
+        kBackUnsupported,
+        {.where = "weight",
+         .what = "inputs of a linear whose activations are quantised",
+         .expected = "a multiple of " + std::to_string(numerics.act_block),
+         .got = std::to_string(n_in)});
+  }
+  const int large = std::max(numerics.act_block, source.block_k);
+  const int small = std::min(numerics.act_block, source.block_k);
+  if (large % small != 0) {
+    return MakeError(kBackUnsupported,
+                     {.where = "weight",
+                      .what = "blocks along K that do not nest",
+                      .expected = std::to_string(numerics.act_block),
+                      .got = std::to_string(source.block_k)});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<RefLinear>> RefLinear::Create(
+    const ops::Numerics& numerics, const ops::LinearSource& source) {
+  const std::optional<WeightKind> kind = KindOf(source.weight.dtype());
+  if (!kind.has_value()) {
+    return MakeError(kCkptWrongDtype,
+                     {.where = "weight",
+                      .what = "",
+                      .expected = "F32, BF16, F8_E4M3 or I8",
+                      .got = std::string(DtypeName(source.weight.dtype()))});
+  }
+  const Shape& shape = source.weight.shape();
+  if (source.weight.empty() || shape.rank() != 2 || shape[0] < 1 ||
+      shape[1] < 1) {
+    return WrongShape("weight", "[n_out, n_in]", shape);
+  }
+  const int64_t n_in = *kind == WeightKind::kFp4 ? 2 * shape[1] : shape[1];
+  std::unique_ptr<RefLinear> linear(
+      new RefLinear(source, *kind, shape[0], n_in));
+  if (linear->scaled()) {
+    BELAY_RETURN_IF_ERROR(CheckBlocks(numerics, source, n_in));
+    BELAY_RETURN_IF_ERROR(CheckScale(source, *kind, shape[0], n_in));
+  }
+  return linear;
+}
+
+void RefLinear::DecodeRow(int64_t n, std::span<double> out) const {
+  const ConstTensorView& w = source_.weight;
+  switch (kind_) {
+    case WeightKind::kF32: {
+      std::copy_n(w.row<float>(n), out.size(), out.begin());
+      return;
+    }
+    case WeightKind::kBf16: {
+      const uint16_t* row = w.row<uint16_t>(n);
+      for (size_t k = 0; k < out.size(); ++k) out[k] = F32FromBf16(row[k]);
+      return;
+    }
+    case WeightKind::kFp8: {
+      const std::array<float, 256>& table = E4m3Table();
+      const uint8_t* row = w.row<uint8_t>(n);
+      for (size_t k = 0; k < out.size(); ++k) out[k] = table[row[k]];
+      return;
+    }
+    case WeightKind::kFp4: {  // low nibble = even index
+      const uint8_t* row = w.row<uint8_t>(n);
+      for (size_t k = 0; k < out.size(); k += 2) {
+        out[k] = kE2m1Values[row[k / 2] & 15u];
+        out[k + 1] = kE2m1Values[row[k / 2] >> 4];
+      }
+      return;
+    }
+  }
+}
+
+float RefLinear::Scale(int64_t n, int64_t k_block) const {
+  if (!scaled()) return 1.0f;
+  const ConstTensorView& s = source_.scale;
+  const int64_t n_block = n / source_.block_n;
+  return s.dtype() == DType::kF32
+             ? s.row<float>(n_block)[k_block]
+             : F32FromE8m0(s.row<uint8_t>(n_block)[k_block]);
+}
+
+StatusOr<std::unique_ptr<RefExperts>> RefExperts::Create(
+    const ops::Numerics& numerics, std::span<const ops::ExpertSource> experts,
+    int64_t first_expert) {
+  std::vector<RefExpert> bound;
+  for (size_t e = 0; e < experts.size(); ++e) {
+    const std::string where =
+        "experts." + std::to_string(first_expert + static_cast<int64_t>(e));
+    const auto bind =
+        [&](const ops::LinearSource& source,
+            const char* name) -> StatusOr<std::unique_ptr<RefLinear>> {
+      auto linear = RefLinear::Create(numerics, source);
+      if (linear.ok()) return linear;
+      return WithContext(linear.status(), where + "." + name);
+    };
+    RefExpert expert;
+    BELAY_ASSIGN_OR_RETURN(expert.w1, bind(experts[e].w1, "w1"));
+    BELAY_ASSIGN_OR_RETURN(expert.w2, bind(experts[e].w2, "w2"));
+    BELAY_ASSIGN_OR_RETURN(expert.w3, bind(experts[e].w3, "w3"));
+    const int64_t inter = expert.w1->n_out();
+    const int64_t dim = expert.w1->n_in();
+    if (expert.w3->n_out() != inter || expert.w3->n_in() != dim ||
+        expert.w2->n_out() != dim || expert.w2->n_in() != inter) {
+      return MakeError(
+          kCkptWrongShape,
+          {.where = where,
+           .what = "w1 and w3 [inter, dim], w2 [dim, inter]",
+           .expected = Shape{inter, dim}.ToString(),
+           .got = Shape{expert.w2->n_in(), expert.w2->n_out()}.ToString()});
+    }
+    bound.push_back(std::move(expert));
+  }
+  return std::unique_ptr<RefExperts>(
+      new RefExperts(first_expert, std::move(bound)));
+}
+
+}  // namespace belay::ref
