@@ -78,9 +78,15 @@ struct ModelConfig {
   int kv_quant_group = 64;  // cache rows
   int index_quant_group = 32;
   bool q_head_norm = true;
-  std::vector<int> draft_tap_layers;  // layers whose hidden state a draft model
-                                      // reads; empty = the last layer (MTP)
+  // A DSpark draft model in the checkpoint (V4-Flash-DSpark, V4-Flash-0731,
+  // V4-Pro-0813): tokens a draft block, stages (their tensors are mtp.0 ..
+  // mtp.N-1), and the layers whose hidden state it reads. No MTP head then.
+  int draft_block = 0;  // 0 = no draft model
+  int n_draft_stages = 0;
+  std::vector<int> draft_tap_layers;
   std::string encoding_revision = "initial";  // chat encoding: initial or 0731
+
+  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 
   LayerKind kind(
       int64_t layer) const {  // layer in [0, n_layers + n_mtp_layers)
@@ -91,12 +97,20 @@ struct ModelConfig {
   bool is_hash(int64_t layer) const { return layer < n_hash_layers; }
 };
 
-// Reads either spelling. Errors: CONF-004 (not JSON), CONF-002 (model_type or
+// Reads either spelling. Without expert_dtype the experts are FP4 (the first
+// revision of Flash). compress_ratios may leave out the MTP layers (0 then) and
+// may go on for the stages of a draft model. Keys that only Belay knows stand
+// in an object "belay". Errors: CONF-004 (not JSON), CONF-002 (model_type or
 // architectures name another model), CONF-001 (a key is missing), CONF-003 (a
 // value of the wrong type or out of range), CONF-005 (values that contradict).
 // `where` names the file in errors.
 StatusOr<ModelConfig> ParseConfig(std::string_view json_text,
                                   std::string_view where);
+
+// Whether every operator can work with these sizes: ranges (CONF-003) and what
+// must divide what (CONF-005). ParseConfig ends with this. `where` names the
+// source in errors.
+Status CheckConfig(const ModelConfig& config, std::string_view where);
 
 // config.json's text in the Hugging Face spelling; ParseConfig reads it back to
 // an equal config.
@@ -104,7 +118,9 @@ std::string ConfigToJson(const ModelConfig& config);
 
 // The rotary frequencies [rope_head_dim / 2], float32 steps as the official
 // precompute_freqs_cis: freq_i = fl(1 / fl(base^(2i/d))), and with `compressed`
-// base compress_rope_theta and YaRN's interpolation.
+// base compress_rope_theta and YaRN's interpolation. The power is rounded
+// correctly, so that every machine has the same table; the official code takes
+// whatever powf of its device gives (1 ulp).
 std::vector<float> RopeFrequencies(const ModelConfig& config, bool compressed);
 
 }  // namespace belay::spec
