@@ -58,7 +58,9 @@ namespace belay {
   X(kBackUnavailable,      "BACK-001", kUnavailable)                              \
   X(kBackUnsupported,      "BACK-002", kUnimplemented)     /* operator or format refused */ \
   /* TRACE: the test hooks */                                                     \
-  X(kTraceBadTensor,       "TRACE-001", kInvalidArgument)  /* replay or inject tensor missing or misfit */
+  X(kTraceBadTensor,       "TRACE-001", kInvalidArgument)  /* replay or inject tensor missing or misfit */ \
+  /* DIAG: the catalogue itself */                                                \
+  X(kDiagBadCatalogue,     "DIAG-001", kInvalidArgument)   /* a file breaks the schema */
 // clang-format on
 
 #define BELAY_DECLARE_ERROR_ID(name, text, status_code) \
