@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/hooks.h"
+
+namespace belay::model {
+
+void Hooks::Hidden(int, TensorView) {}
+bool Hooks::ForceExperts(int, TensorView) { return false; }
+TensorView Hooks::WantRouteScores(int) { return {}; }
+void Hooks::Routed(int, ConstTensorView, ConstTensorView) {}
+bool Hooks::ForceSelection(int, TensorView) { return false; }
+TensorView Hooks::WantIndexScores(int) { return {}; }
+void Hooks::Selected(int, ConstTensorView) {}
+
+}  // namespace belay::model

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/weights.h"
+
+#include <utility>
+
+#include "base/error_ids.h"
+
+namespace belay::model {
+namespace {
+
+// Binds one layer after another under a name prefix.
+class Binder {
+ public:
+  Binder(const spec::ModelConfig& config, const spec::Rank& rank,
+         const TensorLookup& lookup, ops::Backend& backend)
+      : c_(config), rank_(rank), lookup_(lookup), be_(backend) {}
+
+  // A tensor that must be there.
+  StatusOr<ConstTensorView> Need(const std::string& name) const {
+    BELAY_ASSIGN_OR_RETURN(const ConstTensorView view, lookup_(name));
+    if (view.empty()) {
+      return MakeError(kCkptMissingTensor,
+                       {.where = name, .what = "", .expected = "", .got = ""});
+    }
+    return view;
+  }
+
+  Status Tensor(const std::string& name, ConstTensorView& out) const {
+    BELAY_ASSIGN_OR_RETURN(const ConstTensorView view, Need(name));
+    BELAY_ASSIGN_OR_RETURN(out, be_.BindTensor(view));
+    return absl::OkStatus();
+  }
+
+  // `name`.weight with `name`.scale beside it when the weight is quantised.
+  StatusOr<ops::LinearSource> Source(const std::string& name) const {
+    ops::LinearSource source;
+    BELAY_ASSIGN_OR_RETURN(source.weight, Need(name + ".weight"));
+    const DType dtype = source.weight.dtype();
+    if (dtype == DType::kF8E4M3 || dtype == DType::kI8) {
+      BELAY_ASSIGN_OR_RETURN(source.scale, Need(name + ".scale"));
+    }
+    const bool fp4 = dtype == DType::kI8;
+    source.block_n = fp4 ? 1 : c_.fp8_block;
+    source.block_k = fp4 ? c_.fp4_block : c_.fp8_block;
+    return source;
+  }
+
+  Status BindLinear(const std::string& name, Linear& out,
+                    bool quantise_input = true) const {
+    BELAY_ASSIGN_OR_RETURN(ops::LinearSource source, Source(name));
+    source.quantise_input = quantise_input;
+    auto bound = be_.BindLinear(source);
+    if (!bound.ok()) return WithContext(bound.status(), name);
+    out = std::move(bound).value();
+    return absl::OkStatus();
+  }
+
+  Status Hc(const std::string& name, ops::HcWeights& out) const {
+    BELAY_RETURN_IF_ERROR(Tensor(name + "_fn", out.fn));
+    BELAY_RETURN_IF_ERROR(Tensor(name + "_base", out.base));
+    return Tensor(name + "_scale", out.scale);
+  }
+
+  Status Compressor(const std::string& name, CompressorWeights& out) const {
+    BELAY_RETURN_IF_ERROR(BindLinear(name + ".wkv", out.wkv));
+    BELAY_RETURN_IF_ERROR(BindLinear(name + ".wgate", out.wgate));
+    BELAY_RETURN_IF_ERROR(Tensor(name + ".ape", out.ape));
+    return Tensor(name + ".norm.weight", out.norm);
+  }
+
+  Status Attention(const std::string& layer, int ratio,
+                   AttentionWeights& out) const {
+    const std::string attn = layer + "attn.";
+    BELAY_RETURN_IF_ERROR(Tensor(layer + "attn_norm.weight", out.norm));
+    BELAY_RETURN_IF_ERROR(BindLinear(attn + "wq_a", out.wq_a));
+    BELAY_RETURN_IF_ERROR(Tensor(attn + "q_norm.weight", out.q_norm));
+    BELAY_RETURN_IF_ERROR(BindLinear(attn + "wq_b", out.wq_b));
+    BELAY_RETURN_IF_ERROR(BindLinear(attn + "wkv", out.wkv));
+    BELAY_RETURN_IF_ERROR(Tensor(attn + "kv_norm.weight", out.kv_norm));
+    BELAY_RETURN_IF_ERROR(Tensor(attn + "attn_sink", out.sink));
+    BELAY_RETURN_IF_ERROR(
+        BindLinear(attn + "wo_a", out.wo_a, /*quantise_input=*/false));
+    BELAY_RETURN_IF_ERROR(BindLinear(attn + "wo_b", out.wo_b));
+    if (ratio == 0) return absl::OkStatus();
+    BELAY_RETURN_IF_ERROR(Compressor(attn + "compressor", out.compressor));
+    if (ratio != 4) return absl::OkStatus();
+    const std::string indexer = attn + "indexer.";
+    BELAY_RETURN_IF_ERROR(BindLinear(indexer + "wq_b", out.index_wq_b));
+    BELAY_RETURN_IF_ERROR(
+        BindLinear(indexer + "weights_proj", out.index_weights_proj));
+    return Compressor(indexer + "compressor", out.index_compressor);
+  }
+
+  StatusOr<ops::ExpertSource> Expert(const std::string& name) const {
+    ops::ExpertSource source;
+    BELAY_ASSIGN_OR_RETURN(source.w1, Source(name + "w1"));
+    BELAY_ASSIGN_OR_RETURN(source.w2, Source(name + "w2"));
+    BELAY_ASSIGN_OR_RETURN(source.w3, Source(name + "w3"));
+    return source;
+  }
+
+  Status Moe(const std::string& layer, bool is_hash, MoeWeights& out) const {
+    const std::string ffn = layer + "ffn.";
+    BELAY_RETURN_IF_ERROR(Tensor(layer + "ffn_norm.weight", out.norm));
+    BELAY_RETURN_IF_ERROR(BindLinear(ffn + "gate", out.gate));
+    BELAY_RETURN_IF_ERROR(is_hash ? Tensor(ffn + "gate.tid2eid", out.table)
+                                  : Tensor(ffn + "gate.bias", out.bias));
+    const int64_t n_local = c_.n_routed_experts / rank_.ep;
+    const int64_t first = n_local * rank_.ep_rank;
+    std::vector<ops::ExpertSource> sources;
+    for (int64_t e = first; e < first + n_local; ++e) {
+      BELAY_ASSIGN_OR_RETURN(
+          sources.emplace_back(),
+          Expert(ffn + "experts." + std::to_string(e) + "."));
+    }
+    BELAY_ASSIGN_OR_RETURN(out.experts, be_.BindExperts(sources, first));
+    BELAY_ASSIGN_OR_RETURN(const ops::ExpertSource shared,
+                           Expert(ffn + "shared_experts."));
+    BELAY_ASSIGN_OR_RETURN(out.shared, be_.BindExperts({&shared, 1}, 0));
+    return absl::OkStatus();
+  }
+
+  Status Layer(const std::string& prefix, int64_t index,
+               const ModelWeights& model, LayerWeights& out) const {
+    out.ratio = c_.compress_ratios[static_cast<size_t>(index)];
+    out.rope = out.ratio == 0 ? &model.rope_main : &model.rope_compressed;
+    BELAY_RETURN_IF_ERROR(Hc(prefix + "hc_attn", out.hc_attn));
+    BELAY_RETURN_IF_ERROR(Attention(prefix, out.ratio, out.attn));
+    BELAY_RETURN_IF_ERROR(Hc(prefix + "hc_ffn", out.hc_ffn));
+    return Moe(prefix, c_.is_hash(index), out.moe);
+  }
+
+  Status Mtp(int64_t index, const ModelWeights& model, MtpWeights& out) const {
+    const std::string prefix = "mtp." + std::to_string(index) + ".";
+    BELAY_RETURN_IF_ERROR(Tensor(prefix + "enorm.weight", out.enorm));
+    BELAY_RETURN_IF_ERROR(Tensor(prefix + "hnorm.weight", out.hnorm));
+    BELAY_RETURN_IF_ERROR(BindLinear(prefix + "e_proj", out.e_proj));
+    BELAY_RETURN_IF_ERROR(BindLinear(prefix + "h_proj", out.h_proj));
+    BELAY_RETURN_IF_ERROR(Layer(prefix, c_.n_layers + index, model, out.block));
+    BELAY_RETURN_IF_ERROR(Hc(prefix + "hc_head", out.hc_head));
+    return Tensor(prefix + "norm.weight", out.norm);
+  }
+
+  Status Globals(ModelWeights& out) const {
+    out.rope_main_freq = spec::RopeFrequencies(c_, /*compressed=*/false);
+    out.rope_compressed_freq = spec::RopeFrequencies(c_, /*compressed=*/true);
+    BELAY_RETURN_IF_ERROR(Rope(out.rope_main_freq, out.rope_main));
+    BELAY_RETURN_IF_ERROR(Rope(out.rope_compressed_freq, out.rope_compressed));
+    BELAY_RETURN_IF_ERROR(Tensor("embed.weight", out.embed));
+    out.first_vocab_row = c_.vocab_size / rank_.tp * rank_.tp_rank;
+    BELAY_RETURN_IF_ERROR(Hc("hc_head", out.hc_head));
+    BELAY_RETURN_IF_ERROR(Tensor("norm.weight", out.norm));
+    return BindLinear("head", out.head);
+  }
+
+ private:
+  Status Rope(const std::vector<float>& freq, ops::RopeTable& out) const {
+    const ConstTensorView host(freq.data(), DType::kF32,
+                               {static_cast<int64_t>(freq.size())});
+    BELAY_ASSIGN_OR_RETURN(out.freq, be_.BindTensor(host));
+    return absl::OkStatus();
+  }
+
+  const spec::ModelConfig& c_;
+  const spec::Rank& rank_;
+  const TensorLookup& lookup_;
+  ops::Backend& be_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<ModelWeights>> BindWeights(
+    const spec::ModelConfig& config, const spec::Rank& rank,
+    const TensorLookup& lookup, ops::Backend& backend,
+    const BindProgress& progress) {
+  const Binder binder(config, rank, lookup, backend);
+  auto weights = std::make_unique<ModelWeights>();
+  BELAY_RETURN_IF_ERROR(binder.Globals(*weights));
+  const int64_t total = config.n_layers + config.n_mtp_layers;
+  const auto report = [&](int64_t done) {
+    if (progress) progress(done, total);
+  };
+  weights->layers.resize(static_cast<size_t>(config.n_layers));
+  for (int64_t i = 0; i < config.n_layers; ++i) {
+    BELAY_RETURN_IF_ERROR(
+        binder.Layer("layers." + std::to_string(i) + ".", i, *weights,
+                     weights->layers[static_cast<size_t>(i)]));
+    report(i + 1);
+  }
+  weights->mtp.resize(static_cast<size_t>(config.n_mtp_layers));
+  for (int64_t i = 0; i < config.n_mtp_layers; ++i) {
+    BELAY_RETURN_IF_ERROR(
+        binder.Mtp(i, *weights, weights->mtp[static_cast<size_t>(i)]));
+    report(config.n_layers + i + 1);
+  }
+  return weights;
+}
+
+}  // namespace belay::model
