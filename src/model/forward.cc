@@ -112,13 +112,11 @@ class Pass {
     const LayerCaches& cache = caches_.layers[static_cast<size_t>(layer)];
     Compress(layer_weights, w.index_compressor, cache.index_state,
              cache.index_keys, /*hadamard=*/true);
-    if (!hooks_.ForceSelection(layer, a_.selection)) {
-      be_.IndexerSelect(
-          {batch_, a_.xn, a_.qr, w.index_wq_b.get(), w.index_weights_proj.get(),
-           static_cast<int>(c_.index_n_heads),
-           static_cast<int>(c_.index_head_dim), *layer_weights.rope,
-           cache.index_keys, a_.selection, hooks_.WantIndexScores(layer)});
-    }
+    be_.IndexerSelect(
+        {batch_, a_.xn, a_.qr, w.index_wq_b.get(), w.index_weights_proj.get(),
+         static_cast<int>(c_.index_n_heads),
+         static_cast<int>(c_.index_head_dim), *layer_weights.rope,
+         cache.index_keys, a_.selection, hooks_.WantIndexScores(layer)});
     hooks_.Selected(layer, a_.selection);
     return a_.selection;
   }

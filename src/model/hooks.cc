@@ -7,8 +7,7 @@ void Hooks::Hidden(int, TensorView) {}
 bool Hooks::ForceExperts(int, TensorView) { return false; }
 TensorView Hooks::WantRouteScores(int) { return {}; }
 void Hooks::Routed(int, ConstTensorView, ConstTensorView) {}
-bool Hooks::ForceSelection(int, TensorView) { return false; }
 TensorView Hooks::WantIndexScores(int) { return {}; }
-void Hooks::Selected(int, ConstTensorView) {}
+void Hooks::Selected(int, TensorView) {}
 
 }  // namespace belay::model

@@ -25,11 +25,10 @@ class Hooks {
   virtual void Routed(int layer, ConstTensorView experts,
                       ConstTensorView weights);
 
-  // True when `selection` [n_tokens, k] i32 was filled and must be used.
-  virtual bool ForceSelection(int layer, TensorView selection);
   // Where to put the index scores [n_tokens, n_rows] f32; empty = nowhere.
   virtual TensorView WantIndexScores(int layer);
-  virtual void Selected(int layer, ConstTensorView selection);
+  // The chosen rows [n_tokens, index_topk] i32, -1 = none. May be overwritten.
+  virtual void Selected(int layer, TensorView selection);
 };
 
 }  // namespace belay::model
