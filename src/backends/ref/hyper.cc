@@ -30,16 +30,18 @@ std::vector<float> Mixes(std::span<const float> h, const ConstTensorView& fn,
 // columns in turn, each divided by its sum + eps.
 void Sinkhorn(std::span<float> comb, size_t hc, int iters, float eps) {
   const auto divide = [&](size_t first, size_t step) {
-    float sum = 0.0f;
+    double sum = 0.0;
     for (size_t i = 0; i < hc; ++i) sum += comb[first + i * step];
-    for (size_t i = 0; i < hc; ++i) comb[first + i * step] /= sum + eps;
+    for (size_t i = 0; i < hc; ++i) {
+      comb[first + i * step] /= static_cast<float>(sum) + eps;
+    }
   };
   for (size_t j = 0; j < hc; ++j) {
     const std::span<float> row = comb.subspan(j * hc, hc);
     const float max = *std::max_element(row.begin(), row.end());
-    float sum = 0.0f;
+    double sum = 0.0;
     for (float& v : row) sum += v = std::exp(v - max);
-    for (float& v : row) v = v / sum + eps;
+    for (float& v : row) v = v / static_cast<float>(sum) + eps;
   }
   for (size_t k = 0; k < hc; ++k) divide(k, hc);
   for (int iter = 1; iter < iters; ++iter) {
@@ -114,11 +116,12 @@ void RefBackend::HcPost(const ops::HcPostParams& p) {
     for (size_t i = 0; i < hc * dim; ++i) {
       const size_t k = i / dim;
       const size_t d = i % dim;
-      double sum = static_cast<double>(post[k]) * y.row(t)[d];
+      // The products are float32 steps, the sum over streams a reduction.
+      double sum = 0.0;
       for (size_t j = 0; j < hc; ++j) {
-        sum += static_cast<double>(comb[j * hc + k]) * h.row(t)[j * dim + d];
+        sum += comb[j * hc + k] * h.row(t)[j * dim + d];
       }
-      out[i] = static_cast<float>(sum);
+      out[i] = post[k] * y.row(t)[d] + static_cast<float>(sum);
     }
     StoreRow(out, p.h_out, t);
   }
