@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <deque>
 #include <string>
 #include <utility>
@@ -387,25 +386,6 @@ Status CheckBudget(const spec::Layout& layout, const spec::ModelConfig& config,
 }
 
 }  // namespace
-
-Status CheckSampling(const SamplingParams& s) {
-  const auto check = [](bool ok, std::string name, std::string expected,
-                        float got) {
-    if (ok) return absl::OkStatus();
-    return MakeError(kArgBadSampling, {.where = std::move(name),
-                                       .what = "",
-                                       .expected = std::move(expected),
-                                       .got = std::to_string(got)});
-  };
-  BELAY_RETURN_IF_ERROR(
-      check(std::isfinite(s.temperature) && s.temperature >= 0, "temperature",
-            ">= 0", s.temperature));
-  BELAY_RETURN_IF_ERROR(
-      check(s.top_k >= 0, "top-k", ">= 0", static_cast<float>(s.top_k)));
-  BELAY_RETURN_IF_ERROR(
-      check(s.top_p > 0 && s.top_p <= 1, "top-p", "in (0, 1]", s.top_p));
-  return check(s.min_p >= 0 && s.min_p <= 1, "min-p", "in [0, 1]", s.min_p);
-}
 
 StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineParts& parts,
                                                  const EngineOptions& options) {

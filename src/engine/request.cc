@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/request.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/error_ids.h"
+
+namespace belay::engine {
+
+Status CheckSampling(const SamplingParams& s) {
+  const auto check = [](bool ok, std::string name, std::string expected,
+                        float got) {
+    if (ok) return absl::OkStatus();
+    return MakeError(kArgBadSampling, {.where = std::move(name),
+                                       .what = "",
+                                       .expected = std::move(expected),
+                                       .got = std::to_string(got)});
+  };
+  BELAY_RETURN_IF_ERROR(
+      check(std::isfinite(s.temperature) && s.temperature >= 0, "temperature",
+            ">= 0", s.temperature));
+  BELAY_RETURN_IF_ERROR(
+      check(s.top_k >= 0, "top-k", ">= 0", static_cast<float>(s.top_k)));
+  BELAY_RETURN_IF_ERROR(
+      check(s.top_p > 0 && s.top_p <= 1, "top-p", "in (0, 1]", s.top_p));
+  return check(s.min_p >= 0 && s.min_p <= 1, "min-p", "in [0, 1]", s.min_p);
+}
+
+}  // namespace belay::engine
