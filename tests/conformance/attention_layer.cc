@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conformance/attention_layer.h"
+#include "tests/conformance/attention_layer.h"
 
 #include <algorithm>
 
-#include "conformance/goldens.h"
-#include "conformance/row_rules.h"
+#include "tests/conformance/goldens.h"
+#include "tests/conformance/row_rules.h"
 
 namespace belay::conformance {
 namespace {

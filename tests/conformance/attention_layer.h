@@ -2,14 +2,14 @@
 // The attention sublayer of a tiny_fp4 layer, made of the operators in the
 // order of the model, with its caches: for module vectors and for the promise
 // that batches and chunks change nothing.
-#ifndef BELAY_CONFORMANCE_ATTENTION_LAYER_H_
-#define BELAY_CONFORMANCE_ATTENTION_LAYER_H_
+#ifndef BELAY_TESTS_CONFORMANCE_ATTENTION_LAYER_H_
+#define BELAY_TESTS_CONFORMANCE_ATTENTION_LAYER_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "conformance/device.h"
+#include "tests/conformance/device.h"
 
 namespace belay::conformance {
 
@@ -109,4 +109,4 @@ std::vector<Piece> CutUp(const Piece& piece, int32_t n);
 
 }  // namespace belay::conformance
 
-#endif  // BELAY_CONFORMANCE_ATTENTION_LAYER_H_
+#endif  // BELAY_TESTS_CONFORMANCE_ATTENTION_LAYER_H_

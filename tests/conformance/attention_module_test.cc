@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/float_formats.h"
-#include "conformance/attention_layer.h"
-#include "conformance/compare.h"
-#include "conformance/device.h"
-#include "conformance/goldens.h"
+#include "tests/conformance/attention_layer.h"
+#include "tests/conformance/compare.h"
+#include "tests/conformance/device.h"
+#include "tests/conformance/goldens.h"
 
 namespace belay::conformance {
 namespace {

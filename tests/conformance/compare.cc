@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conformance/compare.h"
+#include "tests/conformance/compare.h"
 
 #include <algorithm>
 #include <bit>

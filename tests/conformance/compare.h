@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How results are held to golden values.
-#ifndef BELAY_CONFORMANCE_COMPARE_H_
-#define BELAY_CONFORMANCE_COMPARE_H_
+#ifndef BELAY_TESTS_CONFORMANCE_COMPARE_H_
+#define BELAY_TESTS_CONFORMANCE_COMPARE_H_
 
 #include <gtest/gtest.h>
 
@@ -49,4 +49,4 @@ double EqualShare(const std::vector<float>& got,
 
 }  // namespace belay::conformance
 
-#endif  // BELAY_CONFORMANCE_COMPARE_H_
+#endif  // BELAY_TESTS_CONFORMANCE_COMPARE_H_

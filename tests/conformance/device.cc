@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conformance/device.h"
+#include "tests/conformance/device.h"
 
 #include <utility>
 
@@ -7,6 +7,7 @@
 #include "base/float_formats.h"
 #ifdef BELAY_CONFORMANCE_CPU
 #include "backends/cpu/cpu.h"
+#include "base/thread_pool.h"
 #endif
 
 namespace belay::conformance {
@@ -20,10 +21,23 @@ struct NamedFactory {
   Factory create;
 };
 
+#ifdef BELAY_CONFORMANCE_CPU
+// Two threads, so that the suite sees work being split.
+StatusOr<std::unique_ptr<ops::Backend>> CreateCpu(
+    const ops::Numerics& numerics) {
+  static StatusOr<std::unique_ptr<ThreadPool>> pool = ThreadPool::Create(2);
+  if (!pool.ok()) return pool.status();
+  return cpu::Create(numerics, pool->get());
+}
+#endif
+
 // The one list of back ends that the suite holds.
 const std::vector<NamedFactory>& Factories() {
   static const std::vector<NamedFactory> factories = {
       {"ref", ref::Create},
+#ifdef BELAY_CONFORMANCE_CPU
+      {"cpu", CreateCpu},
+#endif
   };
   return factories;
 }

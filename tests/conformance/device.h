@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A back end under test, with memory: tensors go in and come out by copies, so
 // that the suite fits a back end whose memory is not the host's.
-#ifndef BELAY_CONFORMANCE_DEVICE_H_
-#define BELAY_CONFORMANCE_DEVICE_H_
+#ifndef BELAY_TESTS_CONFORMANCE_DEVICE_H_
+#define BELAY_TESTS_CONFORMANCE_DEVICE_H_
 
 #include <gtest/gtest.h>
 
@@ -83,4 +83,4 @@ inline std::string NameOfBackend(
 
 }  // namespace belay::conformance
 
-#endif  // BELAY_CONFORMANCE_DEVICE_H_
+#endif  // BELAY_TESTS_CONFORMANCE_DEVICE_H_

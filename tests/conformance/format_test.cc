@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/float_formats.h"
-#include "conformance/compare.h"
-#include "conformance/goldens.h"
-#include "conformance/quant_rules.h"
+#include "tests/conformance/compare.h"
+#include "tests/conformance/goldens.h"
+#include "tests/conformance/quant_rules.h"
 
 namespace belay::conformance {
 namespace {

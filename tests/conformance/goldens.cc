@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conformance/goldens.h"
+#include "tests/conformance/goldens.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The golden vectors (tests/data/goldens, see its PROVENANCE.md) and the tiny
 // checkpoint whose weights the module vectors use.
-#ifndef BELAY_CONFORMANCE_GOLDENS_H_
-#define BELAY_CONFORMANCE_GOLDENS_H_
+#ifndef BELAY_TESTS_CONFORMANCE_GOLDENS_H_
+#define BELAY_TESTS_CONFORMANCE_GOLDENS_H_
 
 #include <string>
 #include <vector>
@@ -30,4 +30,4 @@ ops::ExpertSource WeightExpert(const std::string& name);
 
 }  // namespace belay::conformance
 
-#endif  // BELAY_CONFORMANCE_GOLDENS_H_
+#endif  // BELAY_TESTS_CONFORMANCE_GOLDENS_H_

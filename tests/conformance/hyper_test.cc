@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/float_formats.h"
-#include "conformance/compare.h"
-#include "conformance/device.h"
-#include "conformance/goldens.h"
+#include "tests/conformance/compare.h"
+#include "tests/conformance/device.h"
+#include "tests/conformance/goldens.h"
 
 namespace belay::conformance {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "base/float_formats.h"
 #include "base/random.h"
-#include "conformance/compare.h"
-#include "conformance/device.h"
-#include "conformance/goldens.h"
-#include "conformance/quant_rules.h"
+#include "tests/conformance/compare.h"
+#include "tests/conformance/device.h"
+#include "tests/conformance/goldens.h"
+#include "tests/conformance/quant_rules.h"
 
 namespace belay::conformance {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The quantisation rules in the suite's own words, from base/float_formats.h
 // only; format_test.cc holds them to the golden vectors bit for bit.
-#ifndef BELAY_CONFORMANCE_QUANT_RULES_H_
-#define BELAY_CONFORMANCE_QUANT_RULES_H_
+#ifndef BELAY_TESTS_CONFORMANCE_QUANT_RULES_H_
+#define BELAY_TESTS_CONFORMANCE_QUANT_RULES_H_
 
 #include <algorithm>
 #include <cmath>
@@ -47,4 +47,4 @@ inline void Fp4InPlaceRule(std::span<float> x, size_t group) {
 
 }  // namespace belay::conformance
 
-#endif  // BELAY_CONFORMANCE_QUANT_RULES_H_
+#endif  // BELAY_TESTS_CONFORMANCE_QUANT_RULES_H_

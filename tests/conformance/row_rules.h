@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cache rows in the suite's own words: values of the bytes of a RowFormat.
-#ifndef BELAY_CONFORMANCE_ROW_RULES_H_
-#define BELAY_CONFORMANCE_ROW_RULES_H_
+#ifndef BELAY_TESTS_CONFORMANCE_ROW_RULES_H_
+#define BELAY_TESTS_CONFORMANCE_ROW_RULES_H_
 
 #include <cstdint>
 #include <cstring>
@@ -49,4 +49,4 @@ inline std::vector<float> RowValues(const ops::RowFormat& format,
 
 }  // namespace belay::conformance
 
-#endif  // BELAY_CONFORMANCE_ROW_RULES_H_
+#endif  // BELAY_TESTS_CONFORMANCE_ROW_RULES_H_
