@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/belay/commands.h"
+
+namespace belay::apps {
+
+void AddCommands(CLI::App& app, Context& context) { AddExplain(app, context); }
+
+}  // namespace belay::apps

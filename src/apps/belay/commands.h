@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of belay: one file each, one line each in commands.cc.
+#ifndef BELAY_APPS_BELAY_COMMANDS_H_
+#define BELAY_APPS_BELAY_COMMANDS_H_
+
+#include "apps/belay/shell/context.h"
+
+namespace belay::apps {
+
+// Adds every command, in the order of --help.
+void AddCommands(CLI::App& app, Context& context);
+
+void AddExplain(CLI::App& app, Context& context);
+
+}  // namespace belay::apps
+
+#endif  // BELAY_APPS_BELAY_COMMANDS_H_

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "apps/belay/shell/cli.h"
+#include "diag/catalogue.h"
+
+namespace belay::apps {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Result {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Result Explain(std::vector<std::string> args) {
+  std::ostringstream out, err;
+  args.insert(args.begin(), "explain");
+  const int code = RunBelay(std::move(args), {.out = out, .err = err});
+  return {code, out.str(), err.str()};
+}
+
+TEST(ExplainTest, PrintsThePageWithAnyCapitals) {
+  const Result result = Explain({"CKPT-001"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.err, "");
+  EXPECT_THAT(result.out, StartsWith("error CKPT-001: "));
+  for (const char* section : {"\ncause\n", "\nfix\n", "\nsources\n"}) {
+    EXPECT_THAT(result.out, HasSubstr(section));
+  }
+  EXPECT_EQ(Explain({"ckpt-001"}).out, result.out);
+}
+
+TEST(ExplainTest, KnowsEveryIdInBothLanguages) {
+  const auto catalogue = diag::Catalogue::LoadEmbedded();
+  ASSERT_TRUE(catalogue.ok());
+  for (const diag::Entry& entry : catalogue->entries()) {
+    const json en = json::parse(Explain({entry.id, "--json"}).out);
+    EXPECT_EQ(en["id"], entry.id);
+    EXPECT_EQ(en["fix"], entry.fix.en);
+    const json zh =
+        json::parse(Explain({entry.id, "--json", "--lang", "zh"}).out);
+    EXPECT_EQ(zh["lang"], "zh");
+    EXPECT_EQ(zh["fix"], entry.fix.zh);
+  }
+}
+
+TEST(ExplainTest, AnUnknownIdSuggestsTheNearest) {
+  const Result result = Explain({"CPKT-001"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, StartsWith("error ARG-008: "));
+  EXPECT_THAT(result.err, HasSubstr("expected CKPT-001"));
+  EXPECT_THAT(result.err, HasSubstr("got CPKT-001"));
+  EXPECT_EQ(result.out, "");
+  const Result far = Explain({"something"});
+  EXPECT_EQ(far.code, 2);
+  EXPECT_THAT(far.err, testing::Not(HasSubstr("expected")));
+}
+
+TEST(ExplainTest, ListsEverything) {
+  const auto catalogue = diag::Catalogue::LoadEmbedded();
+  ASSERT_TRUE(catalogue.ok());
+  const std::string text = Explain({"--list"}).out;
+  for (const diag::Entry& entry : catalogue->entries()) {
+    EXPECT_THAT(text, HasSubstr(entry.id + " "));
+    EXPECT_THAT(text, HasSubstr(entry.title.en + "\n"));
+  }
+  const json list = json::parse(Explain({"--list", "--json"}).out);
+  EXPECT_EQ(list.size(), catalogue->entries().size());
+  EXPECT_EQ(list[0]["id"], catalogue->entries()[0].id);
+}
+
+TEST(ExplainTest, ReadsAFolderOfTheUser) {
+  namespace fs = std::filesystem;
+  std::string folder = fs::temp_directory_path() / "belay_explain.XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::ofstream(folder + "/site.json") << R"({"schema": 1, "entries": [{
+    "id": "SITE-001", "area": "SITE", "kind": "pitfall", "severity": "info",
+    "title": {"en": "the night job", "zh": "夜间任务"},
+    "cause": {"en": "c", "zh": "因"}, "fix": {"en": "f", "zh": "解"},
+    "sources": []}]})";
+  EXPECT_THAT(Explain({"site-001", "--catalogue", folder}).out,
+              StartsWith("info SITE-001: the night job"));
+  std::ofstream(folder + "/worse.json") << "[";
+  const Result bad = Explain({"SITE-001", "--catalogue", folder});
+  EXPECT_EQ(bad.code, 3);
+  EXPECT_THAT(bad.err, StartsWith("error DIAG-001: " + folder + "/worse.json"));
+  EXPECT_EQ(Explain({"SITE-001", "--catalogue", folder + "/no"}).code, 3);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace belay::apps

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "apps/belay/shell/cli.h"
+
+namespace {
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// The width of the terminal, kept readable; 80 without one.
+int Columns() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 40) {
+    return 80;
+  }
+  return size.ws_col < 100 ? size.ws_col : 100;
+}
+
+}  // namespace
+
+// The one place that reads the environment: everything else gets it as a
+// struct.
+int main(int argc, char** argv) {
+  const belay::apps::Environment environment = {
+      .out = std::cout,
+      .err = std::cerr,
+      .lang = belay::diag::LangFromLocale(
+          Variable("LC_ALL"), Variable("LC_MESSAGES"), Variable("LANG")),
+      .out_is_tty = isatty(STDOUT_FILENO) != 0,
+      .err_is_tty = isatty(STDERR_FILENO) != 0,
+      .no_color = !Variable("NO_COLOR").empty() || Variable("TERM") == "dumb",
+      .columns = Columns(),
+  };
+  return belay::apps::RunBelay({argv + 1, argv + argc}, environment);
+}
