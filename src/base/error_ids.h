@@ -57,6 +57,15 @@ namespace belay {
   /* BACK: back ends */                                                           \
   X(kBackUnavailable,      "BACK-001", kUnavailable)                              \
   X(kBackUnsupported,      "BACK-002", kUnimplemented)     /* operator or format refused */ \
+  /* TOK: tokenizer.json, text and ids */                                         \
+  X(kTokMalformed,         "TOK-001", kInvalidArgument)    /* not JSON */         \
+  X(kTokBadField,          "TOK-002", kInvalidArgument)    /* missing, wrong type */ \
+  X(kTokUnsupported,       "TOK-003", kUnimplemented)      /* another kind of tokenizer */ \
+  X(kTokInconsistent,      "TOK-004", kInvalidArgument)    /* vocabulary, merges, added tokens disagree */ \
+  X(kTokBadPattern,        "TOK-005", kUnimplemented)      /* a split pattern we cannot use */ \
+  X(kTokMatchLimit,        "TOK-006", kResourceExhausted)  /* a split pattern backtracks too much */ \
+  X(kTokTextTooLong,       "TOK-007", kInvalidArgument)    /* 2 GiB or more */    \
+  X(kTokUnknownId,         "TOK-008", kInvalidArgument)    /* detokenize: no such token */ \
   /* TRACE: the test hooks */                                                     \
   X(kTraceBadTensor,       "TRACE-001", kInvalidArgument)  /* replay or inject tensor missing or misfit */ \
   /* DIAG: the catalogue itself */                                                \
