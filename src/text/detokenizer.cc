@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/detokenizer.h"
 
-#include "text/bpe/unicode.h"
+#include "text/split/unicode.h"
 
 namespace belay::text {
 namespace {

@@ -9,10 +9,10 @@
 #include "text/bpe/added_tokens.h"
 #include "text/bpe/bpe.h"
 #include "text/bpe/bpe_scratch.h"
-#include "text/bpe/pretokenizer.h"
 #include "text/bpe/tokenizer_file.h"
-#include "text/bpe/unicode.h"
 #include "text/bpe/vocabulary.h"
+#include "text/split/pretokenizer.h"
+#include "text/split/unicode.h"
 
 namespace belay::text {
 namespace {

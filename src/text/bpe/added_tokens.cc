@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "text/bpe/unicode.h"
+#include "text/split/unicode.h"
 
 namespace belay::text {
 namespace {

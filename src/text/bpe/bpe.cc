@@ -55,6 +55,7 @@ StatusOr<Bpe> Bpe::Create(const Vocabulary* vocabulary,
 
 Status Bpe::AddMerges(const std::vector<Merge>& merges,
                       std::string_view where) {
+  n_ranks_ = merges.size();
   pairs_.assign(std::bit_ceil(merges.size() * 2 + 16), PairSlot{});
   std::string joined;
   for (size_t rank = 0; rank < merges.size(); ++rank) {
@@ -186,8 +187,7 @@ void Bpe::MergeLong(std::string_view piece, Scratch* scratch,
                     std::vector<int32_t>* ids) const {
   const int32_t n = static_cast<int32_t>(piece.size());
   scratch->nodes.resize(n);
-  scratch->bucket_of.clear();
-  scratch->n_buckets = 0;
+  scratch->bucket_of.resize(n_ranks_);
   for (int32_t i = 0; i < n; ++i) {
     scratch->nodes[i] = {.id = byte_ids_[ByteAt(piece, i)],
                          .prev = i - 1,
@@ -196,6 +196,10 @@ void Bpe::MergeLong(std::string_view piece, Scratch* scratch,
   }
   for (int32_t i = 0; i < n; ++i) UpdatePair(i, scratch);
   while (!scratch->ranks.empty()) MergeBucket(scratch->ranks.top(), scratch);
+  for (size_t i = 0; i < scratch->n_buckets; ++i) {
+    scratch->bucket_of[scratch->buckets[i].rank] = 0;
+  }
+  scratch->n_buckets = 0;
   for (int32_t i = 0; i >= 0; i = scratch->nodes[i].next) {
     ids->push_back(scratch->nodes[i].id);
   }
@@ -208,15 +212,15 @@ void Bpe::UpdatePair(int32_t at, Scratch* scratch) const {
       node.next < 0 ? Merged{} : Find(node.id, scratch->nodes[node.next].id);
   const uint32_t rank = node.pair.rank;
   if (rank == kNoRank) return;
-  const auto [entry, is_new] = scratch->bucket_of.try_emplace(
-      rank, static_cast<uint32_t>(scratch->n_buckets));
-  if (is_new) {
+  uint32_t& place = scratch->bucket_of[rank];
+  if (place == 0) {
     if (scratch->n_buckets == scratch->buckets.size()) {
       scratch->buckets.emplace_back();
     }
-    scratch->buckets[scratch->n_buckets++].Clear();
+    place = static_cast<uint32_t>(++scratch->n_buckets);
+    scratch->buckets[place - 1].rank = rank;
   }
-  Scratch::Bucket& bucket = scratch->buckets[entry->second];
+  Scratch::Bucket& bucket = scratch->buckets[place - 1];
   if (bucket.at.empty()) {
     scratch->ranks.push(rank);
   } else if (at < bucket.at.back()) {
@@ -229,7 +233,7 @@ void Bpe::UpdatePair(int32_t at, Scratch* scratch) const {
 // merge has made a pair of a lower rank, which then comes first. A merge never
 // makes a pair of its own rank: its result is longer than both its parts.
 void Bpe::MergeBucket(uint32_t rank, Scratch* scratch) const {
-  const uint32_t index = scratch->bucket_of.find(rank)->second;
+  const uint32_t index = scratch->bucket_of[rank] - 1;
   // By index: a merge may add buckets.
   const auto bucket = [&]() -> Scratch::Bucket& {
     return scratch->buckets[index];

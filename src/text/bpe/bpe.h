@@ -64,6 +64,7 @@ class Bpe {
 
   const Vocabulary* vocabulary_ = nullptr;
   std::array<int32_t, 256> byte_ids_{};
+  size_t n_ranks_ = 0;
   std::vector<PairSlot> pairs_;     // open addressing, a power of two
   std::vector<Merged> byte_pairs_;  // [256 * 256], the same by two bytes
   std::vector<bool> whole_;         // by id: its bytes encode to it alone

@@ -7,7 +7,6 @@
 #include <queue>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "text/bpe/bpe.h"
 
 namespace belay::text {
@@ -23,6 +22,7 @@ struct Bpe::Scratch {
     Merged pair;   // what this and the next would become
   };
   struct Bucket {
+    uint32_t rank = 0;
     bool sorted = true;  // `at` from n_done on
     size_t n_done = 0;
     std::vector<int32_t> at;  // left nodes of pairs, some no longer true
@@ -35,9 +35,10 @@ struct Bpe::Scratch {
   };
 
   std::vector<Node> nodes;
-  absl::flat_hash_map<uint32_t, uint32_t> bucket_of;  // rank -> buckets[]
-  std::vector<Bucket> buckets;                        // the first n_buckets
+  std::vector<Bucket> buckets;  // the first n_buckets are in use
   size_t n_buckets = 0;
+  // By rank: the place of its bucket + 1; 0 = none yet. All 0 between pieces.
+  std::vector<uint32_t> bucket_of;
   // Ranks that have pairs, the lowest first.
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ranks;
 };

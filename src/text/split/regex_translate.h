@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns as Hugging Face's tokenizers read them (Oniguruma), in the syntax of
 // PCRE2. Character properties become explicit ranges of our Unicode tables.
-#ifndef BELAY_TEXT_BPE_REGEX_TRANSLATE_H_
-#define BELAY_TEXT_BPE_REGEX_TRANSLATE_H_
+#ifndef BELAY_TEXT_SPLIT_REGEX_TRANSLATE_H_
+#define BELAY_TEXT_SPLIT_REGEX_TRANSLATE_H_
 
 #include <string>
 #include <string_view>
@@ -20,4 +20,4 @@ StatusOr<std::string> TranslateRegex(std::string_view pattern,
 
 }  // namespace belay::text
 
-#endif  // BELAY_TEXT_BPE_REGEX_TRANSLATE_H_
+#endif  // BELAY_TEXT_SPLIT_REGEX_TRANSLATE_H_

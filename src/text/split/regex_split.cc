@@ -6,8 +6,8 @@
 #include <pcre2.h>
 
 #include "base/error_ids.h"
-#include "text/bpe/pretokenizer.h"
-#include "text/bpe/regex_translate.h"
+#include "text/split/pretokenizer.h"
+#include "text/split/regex_translate.h"
 
 namespace belay::text {
 namespace {

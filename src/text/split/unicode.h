@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tokenizer needs to know of Unicode. The tables are our own, not
 // PCRE2's: ids must not depend on the Unicode version of a system library.
-#ifndef BELAY_TEXT_BPE_UNICODE_H_
-#define BELAY_TEXT_BPE_UNICODE_H_
+#ifndef BELAY_TEXT_SPLIT_UNICODE_H_
+#define BELAY_TEXT_SPLIT_UNICODE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -88,4 +88,4 @@ inline char32_t DecodeUtf8(const char*& p) {
 
 }  // namespace belay::text
 
-#endif  // BELAY_TEXT_BPE_UNICODE_H_
+#endif  // BELAY_TEXT_SPLIT_UNICODE_H_

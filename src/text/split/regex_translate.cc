@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/bpe/regex_translate.h"
+#include "text/split/regex_translate.h"
 
 #include <array>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error_ids.h"
-#include "text/bpe/unicode.h"
+#include "text/split/unicode.h"
 
 namespace belay::text {
 namespace {

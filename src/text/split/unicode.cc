@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/bpe/unicode.h"
+#include "text/split/unicode.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@ namespace belay::text {
 namespace {
 
 constexpr CategoryRun kRuns[] = {
-#include "text/bpe/unicode_categories.inc"
+#include "text/split/unicode_categories.inc"
 };
 
 constexpr std::string_view kCategoryNames[kNumCategories] = {

@@ -2,8 +2,8 @@
 // Cuts text into the pieces that BPE sees: a sequence of "Split" steps with
 // behavior "Isolated". Each step cuts every piece of the step before, as a text
 // of its own, into the matches of a pattern and what is between them.
-#ifndef BELAY_TEXT_BPE_PRETOKENIZER_H_
-#define BELAY_TEXT_BPE_PRETOKENIZER_H_
+#ifndef BELAY_TEXT_SPLIT_PRETOKENIZER_H_
+#define BELAY_TEXT_SPLIT_PRETOKENIZER_H_
 
 #include <cstddef>
 #include <memory>
@@ -46,4 +46,4 @@ StatusOr<std::unique_ptr<const PreTokenizer>> MakePreTokenizer(
 
 }  // namespace belay::text
 
-#endif  // BELAY_TEXT_BPE_PRETOKENIZER_H_
+#endif  // BELAY_TEXT_SPLIT_PRETOKENIZER_H_

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "absl/strings/str_replace.h"
-#include "text/bpe/pretokenizer.h"
-#include "text/bpe/unicode.h"
+#include "text/split/pretokenizer.h"
+#include "text/split/unicode.h"
 
 namespace belay::text {
 namespace {
@@ -190,8 +189,14 @@ std::vector<std::string> DeepSeekPatterns() {
 bool AreDeepSeekPatterns(const std::vector<std::string>& patterns) {
   std::vector<std::string> spelled;
   for (const std::string& pattern : patterns) {
-    spelled.push_back(
-        absl::StrReplaceAll(pattern, {{"\r", "\\r"}, {"\n", "\\n"}}));
+    std::string& text = spelled.emplace_back();
+    for (const char c : pattern) {
+      if (c == '\r' || c == '\n') {
+        text += c == '\r' ? "\\r" : "\\n";
+      } else {
+        text += c;
+      }
+    }
   }
   return spelled == DeepSeekPatterns();
 }
