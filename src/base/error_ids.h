@@ -66,6 +66,20 @@ namespace belay {
   X(kTokMatchLimit,        "TOK-006", kResourceExhausted)  /* a split pattern backtracks too much */ \
   X(kTokTextTooLong,       "TOK-007", kInvalidArgument)    /* 2 GiB or more */    \
   X(kTokUnknownId,         "TOK-008", kInvalidArgument)    /* detokenize: no such token */ \
+  /* CHAT: messages, prompts, completions */                                      \
+  X(kChatBadJson,          "CHAT-001", kInvalidArgument)   /* not JSON */         \
+  X(kChatBadField,         "CHAT-002", kInvalidArgument)   /* wrong type or missing */ \
+  X(kChatUnknownRole,      "CHAT-003", kInvalidArgument)                          \
+  X(kChatBadMessage,       "CHAT-004", kInvalidArgument)   /* the encoding cannot express it */ \
+  X(kChatUnknownTask,      "CHAT-005", kInvalidArgument)                          \
+  X(kChatBadTool,          "CHAT-006", kInvalidArgument)   /* tool or call without its function */ \
+  X(kChatBadOption,        "CHAT-007", kInvalidArgument)   /* mode, effort, encoding */ \
+  X(kChatNoThinkEnd,       "CHAT-010", kDataLoss)          /* 010 on: diagnostics of a completion */ \
+  X(kChatCallMalformed,    "CHAT-011", kDataLoss)                                 \
+  X(kChatCallCut,          "CHAT-012", kDataLoss)                                 \
+  X(kChatCallRepaired,     "CHAT-013", kDataLoss)                                 \
+  X(kChatStrayMarker,      "CHAT-014", kDataLoss)                                 \
+  X(kChatStrayText,        "CHAT-015", kDataLoss)                                 \
   /* TRACE: the test hooks */                                                     \
   X(kTraceBadTensor,       "TRACE-001", kInvalidArgument)  /* replay or inject tensor missing or misfit */ \
   /* DIAG: the catalogue itself */                                                \

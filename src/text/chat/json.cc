@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/chat/json.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <unordered_map>
+
+#include "base/error_ids.h"
+#include "text/chat/utf8.h"
+
+namespace belay::text {
+namespace {
+
+using Kind = JsonValue::Kind;
+
+bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  StatusOr<JsonValue> ReadAll() {
+    JsonValue value;
+    BELAY_RETURN_IF_ERROR(ReadValue(&value, 0));
+    SkipBlanks();
+    if (at_ != text_.size()) return Error("text after the end of the value");
+    return value;
+  }
+
+ private:
+  Status Error(const char* what) const {
+    return MakeError(kChatBadJson, {.where = "byte " + std::to_string(at_),
+                                    .what = what,
+                                    .expected = "",
+                                    .got = ""});
+  }
+
+  void SkipBlanks() {
+    while (at_ < text_.size() && IsBlank(text_[at_])) ++at_;
+  }
+  char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  bool Take(std::string_view word) {
+    if (text_.substr(at_, word.size()) != word) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  Status ReadValue(JsonValue* value, int depth) {
+    SkipBlanks();
+    if (depth > kMaxJsonDepth) return Error("nested too deep");
+    switch (Peek()) {
+      case '"':
+        value->kind = Kind::kString;
+        return ReadString(&value->text);
+      case '[':
+        return ReadArray(value, depth);
+      case '{':
+        return ReadObject(value, depth);
+      default:
+        return ReadScalar(value);
+    }
+  }
+
+  Status ReadScalar(JsonValue* value) {
+    if (Take("null")) return absl::OkStatus();
+    const bool is_true = Take("true");
+    if (is_true || Take("false")) {
+      value->kind = Kind::kBool;
+      value->boolean = is_true;
+      return absl::OkStatus();
+    }
+    value->kind = Kind::kNumber;
+    // json.loads takes these three words, and json.dumps prints them.
+    for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
+      if (!Take(word)) continue;
+      value->text = word;
+      return absl::OkStatus();
+    }
+    return ReadNumber(&value->text);
+  }
+
+  size_t SkipDigits() {
+    const size_t begin = at_;
+    while (IsDigit(Peek())) ++at_;
+    return at_ - begin;
+  }
+
+  Status ReadNumber(std::string* number) {
+    const size_t begin = at_;
+    if (Peek() == '-') ++at_;
+    if (Peek() == '0') {
+      ++at_;
+    } else if (SkipDigits() == 0) {
+      at_ = begin;
+      return Error("no JSON value");
+    }
+    const size_t integer_end = at_;
+    TakeFraction();
+    TakeExponent();
+    *number = std::string(text_.substr(begin, at_ - begin));
+    if (at_ != integer_end) {
+      // strtod, because from_chars leaves what is out of range unset.
+      *number = PythonFloatRepr(std::strtod(number->c_str(), nullptr));
+    } else if (*number == "-0") {
+      *number = "0";
+    }
+    return absl::OkStatus();
+  }
+
+  void TakeFraction() {
+    if (Peek() != '.') return;
+    const size_t dot = at_++;
+    if (SkipDigits() == 0) at_ = dot;
+  }
+
+  void TakeExponent() {
+    if (Peek() != 'e' && Peek() != 'E') return;
+    const size_t mark = at_++;
+    if (Peek() == '+' || Peek() == '-') ++at_;
+    if (SkipDigits() == 0) at_ = mark;
+  }
+
+  Status ReadArray(JsonValue* value, int depth) {
+    value->kind = Kind::kArray;
+    ++at_;
+    SkipBlanks();
+    if (Take("]")) return absl::OkStatus();
+    while (true) {
+      value->items.emplace_back();
+      BELAY_RETURN_IF_ERROR(ReadValue(&value->items.back(), depth + 1));
+      SkipBlanks();
+      if (Take("]")) return absl::OkStatus();
+      if (!Take(",")) return Error("expected ',' or ']'");
+    }
+  }
+
+  Status ReadObject(JsonValue* value, int depth) {
+    value->kind = Kind::kObject;
+    ++at_;
+    SkipBlanks();
+    if (Take("}")) return absl::OkStatus();
+    std::unordered_map<std::string, size_t> place;
+    while (true) {
+      SkipBlanks();
+      if (Peek() != '"') return Error("expected a key in double quotes");
+      std::string key;
+      BELAY_RETURN_IF_ERROR(ReadString(&key));
+      SkipBlanks();
+      if (!Take(":")) return Error("expected ':'");
+      JsonValue member;
+      BELAY_RETURN_IF_ERROR(ReadValue(&member, depth + 1));
+      const auto [found, is_new] = place.emplace(key, value->members.size());
+      if (is_new) {
+        value->members.emplace_back(std::move(key), std::move(member));
+      } else {
+        value->members[found->second].second = std::move(member);
+      }
+      SkipBlanks();
+      if (Take("}")) return absl::OkStatus();
+      if (!Take(",")) return Error("expected ',' or '}'");
+    }
+  }
+
+  Status ReadString(std::string* out) {
+    ++at_;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '"') {
+        ++at_;
+        return absl::OkStatus();
+      }
+      if (static_cast<unsigned char>(c) < 0x20) {
+        return Error("a control character inside a string");
+      }
+      if (c == '\\') {
+        BELAY_RETURN_IF_ERROR(ReadEscape(out));
+      } else {
+        out->push_back(c);
+        ++at_;
+      }
+    }
+    return Error("a string without its end");
+  }
+
+  Status ReadEscape(std::string* out) {
+    static constexpr std::string_view kFrom = "\"\\/bfnrt";
+    static constexpr std::string_view kTo = "\"\\/\b\f\n\r\t";
+    ++at_;
+    const char c = Peek();
+    if (c == 'u') return ReadUnicodeEscape(out);
+    const size_t found = kFrom.find(c);
+    if (at_ >= text_.size() || found == std::string_view::npos) {
+      return Error("an unknown escape");
+    }
+    out->push_back(kTo[found]);
+    ++at_;
+    return absl::OkStatus();
+  }
+
+  // The four hex digits at `begin`, or -1.
+  int HexQuad(size_t begin) const {
+    if (begin + 4 > text_.size()) return -1;
+    int value = 0;
+    const char* first = text_.data() + begin;
+    const auto [end, error] = std::from_chars(first, first + 4, value, 16);
+    const bool ok = error == std::errc() && end == first + 4 && *first != '-';
+    return ok ? value : -1;
+  }
+
+  Status ReadUnicodeEscape(std::string* out) {
+    int code = HexQuad(at_ + 1);
+    if (code < 0) return Error("\\u without four hex digits");
+    at_ += 5;
+    if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_, 2) == "\\u") {
+      const int low = HexQuad(at_ + 2);
+      if (low >= 0xDC00 && low < 0xE000) {
+        at_ += 6;
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+      }
+    }
+    if (code >= 0xD800 && code < 0xE000) code = 0xFFFD;
+    AppendUtf8(static_cast<uint32_t>(code), out);
+    return absl::OkStatus();
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+void Dump(const JsonValue& value, std::string* out);
+
+void DumpString(std::string_view text, std::string* out) {
+  out->push_back('"');
+  AppendJsonEscaped(text, out);
+  out->push_back('"');
+}
+
+void DumpMembers(const JsonValue& value, std::string* out) {
+  const char* separator = "";
+  for (const auto& [key, member] : value.members) {
+    out->append(separator);
+    DumpString(key, out);
+    out->append(": ");
+    Dump(member, out);
+    separator = ", ";
+  }
+}
+
+void Dump(const JsonValue& value, std::string* out) {
+  switch (value.kind) {
+    case Kind::kNull:
+      out->append("null");
+      return;
+    case Kind::kBool:
+      out->append(value.boolean ? "true" : "false");
+      return;
+    case Kind::kNumber:
+      out->append(value.text);
+      return;
+    case Kind::kString:
+      DumpString(value.text, out);
+      return;
+    case Kind::kArray: {
+      out->push_back('[');
+      const char* separator = "";
+      for (const JsonValue& item : value.items) {
+        out->append(separator);
+        Dump(item, out);
+        separator = ", ";
+      }
+      out->push_back(']');
+      return;
+    }
+    case Kind::kObject:
+      out->push_back('{');
+      DumpMembers(value, out);
+      out->push_back('}');
+      return;
+  }
+}
+
+}  // namespace
+
+JsonValue JsonValue::Bool(bool value) {
+  JsonValue result;
+  result.kind = Kind::kBool;
+  result.boolean = value;
+  return result;
+}
+
+JsonValue JsonValue::Integer(long long value) {
+  JsonValue result;
+  result.kind = Kind::kNumber;
+  result.text = std::to_string(value);
+  return result;
+}
+
+JsonValue JsonValue::String(std::string value) {
+  JsonValue result;
+  result.kind = Kind::kString;
+  result.text = std::move(value);
+  return result;
+}
+
+JsonValue JsonValue::Array(std::vector<JsonValue> items) {
+  JsonValue result;
+  result.kind = Kind::kArray;
+  result.items = std::move(items);
+  return result;
+}
+
+JsonValue JsonValue::Object(
+    std::vector<std::pair<std::string, JsonValue>> members) {
+  JsonValue result;
+  result.kind = Kind::kObject;
+  result.members = std::move(members);
+  return result;
+}
+
+const JsonValue* JsonValue::Find(std::string_view key) const {
+  for (const auto& [name, member] : members) {
+    if (name == key) return &member;
+  }
+  return nullptr;
+}
+
+bool JsonValue::Truthy() const {
+  switch (kind) {
+    case Kind::kNull:
+      return false;
+    case Kind::kBool:
+      return boolean;
+    case Kind::kNumber:
+      return text != "0" && text != "0.0" && text != "-0.0";
+    case Kind::kString:
+      return !text.empty();
+    case Kind::kArray:
+      return !items.empty();
+    case Kind::kObject:
+      return !members.empty();
+  }
+  return false;
+}
+
+const char* JsonValue::KindName() const {
+  switch (kind) {
+    case Kind::kNull:
+      return "null";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kNumber:
+      return "number";
+    case Kind::kString:
+      return "string";
+    case Kind::kArray:
+      return "array";
+    case Kind::kObject:
+      return "object";
+  }
+  return "";
+}
+
+StatusOr<JsonValue> ParseJson(std::string_view text) {
+  const size_t bad = FindInvalidUtf8(text);
+  if (bad != std::string_view::npos) {
+    return MakeError(kChatBadJson, {.where = "byte " + std::to_string(bad),
+                                    .what = "not UTF-8",
+                                    .expected = "",
+                                    .got = ""});
+  }
+  return Reader(text).ReadAll();
+}
+
+std::string DumpJson(const JsonValue& value) {
+  std::string out;
+  Dump(value, &out);
+  return out;
+}
+
+void AppendJsonEscaped(std::string_view text, std::string* out) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  static constexpr std::string_view kFrom = "\"\\\n\r\t\f\b";
+  static constexpr std::string_view kTo = "\"\\nrtfb";
+  for (const char c : text) {
+    const size_t found = kFrom.find(c);
+    if (found != std::string_view::npos) {
+      out->push_back('\\');
+      out->push_back(kTo[found]);
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out->append("\\u00");
+      out->push_back(kHex[(c >> 4) & 15]);
+      out->push_back(kHex[c & 15]);
+    } else {
+      out->push_back(c);
+    }
+  }
+}
+
+std::string PythonFloatRepr(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  // The shortest digits that read back as the same value: d.ddde+XX.
+  char buffer[64];
+  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), value,
+                                    std::chars_format::scientific);
+  std::string_view text(buffer, static_cast<size_t>(result.ptr - buffer));
+  std::string out;
+  if (text.front() == '-') {
+    out = "-";
+    text.remove_prefix(1);
+  }
+  const size_t mark = text.find('e');
+  const int exponent = std::atoi(std::string(text.substr(mark + 1)).c_str());
+  std::string digits(1, text[0]);
+  if (mark > 2) digits += text.substr(2, mark - 2);
+  // float.__repr__ leaves the plain form below 1e-4 and from 1e16 on.
+  if (exponent < -4 || exponent >= 16) {
+    out += digits[0];
+    if (digits.size() > 1) out += "." + digits.substr(1);
+    const std::string power = std::to_string(std::abs(exponent));
+    out += exponent < 0 ? "e-" : "e+";
+    return out + (power.size() < 2 ? "0" : "") + power;
+  }
+  if (exponent < 0) {
+    return out + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') +
+           digits;
+  }
+  const size_t whole = static_cast<size_t>(exponent) + 1;
+  if (digits.size() <= whole) {
+    return out + digits + std::string(whole - digits.size(), '0') + ".0";
+  }
+  return out + digits.substr(0, whole) + "." + digits.substr(whole);
+}
+
+}  // namespace belay::text
