@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "base/error_ids.h"
-#include "text/chat/utf8.h"
+#include "text/split/unicode.h"
 
 namespace belay::text {
 namespace {
@@ -18,6 +18,41 @@ using Kind = JsonValue::Kind;
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Offset of the first byte that is not part of a well-formed character.
+size_t FindInvalidUtf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Step step = NextUtf8(text.substr(at));
+    if (step.kind != Utf8Step::kCharacter) return at;
+    at += step.n_bytes;
+  }
+  return std::string_view::npos;
+}
+
+// `code_point` is no surrogate and at most U+10FFFF.
+void AppendUtf8(uint32_t code_point, std::string* out) {
+  const auto push = [&](uint32_t byte) {
+    out->push_back(static_cast<char>(byte));
+  };
+  const auto tail = [&](int shift) {
+    push(0x80 | ((code_point >> shift) & 0x3F));
+  };
+  if (code_point < 0x80) {
+    push(code_point);
+  } else if (code_point < 0x800) {
+    push(0xC0 | (code_point >> 6));
+    tail(0);
+  } else if (code_point < 0x10000) {
+    push(0xE0 | (code_point >> 12));
+    tail(6);
+    tail(0);
+  } else {
+    push(0xF0 | (code_point >> 18));
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
 
 class Reader {
  public:

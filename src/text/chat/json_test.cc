@@ -2,7 +2,6 @@
 #include "text/chat/json.h"
 
 #include "gtest/gtest.h"
-#include "text/chat/utf8.h"
 
 namespace belay::text {
 namespace {
@@ -98,12 +97,11 @@ TEST(JsonTest, Truthiness) {
   }
 }
 
-TEST(Utf8Test, FindsTheFirstBadByte) {
-  EXPECT_EQ(FindInvalidUtf8("aé你😀"), std::string_view::npos);
-  EXPECT_EQ(FindInvalidUtf8("a\xC0\x80"), 1u);         // overlong
-  EXPECT_EQ(FindInvalidUtf8("\xED\xA0\x80"), 0u);      // surrogate
-  EXPECT_EQ(FindInvalidUtf8("\xF4\x90\x80\x80"), 0u);  // above U+10FFFF
-  EXPECT_EQ(FindInvalidUtf8("ab\xE4\xBD"), 2u);        // cut
+TEST(JsonTest, NamesTheByteThatIsNoUtf8) {
+  EXPECT_EQ(ErrorFactsOf(ParseJson("\"a\xC0\x80\"").status()).where, "byte 2");
+  EXPECT_EQ(ErrorFactsOf(ParseJson("\"\xED\xA0\x80\"").status()).where,
+            "byte 1");
+  EXPECT_EQ(Through("\"aé你😀\""), "\"aé你😀\"");
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::vector<CompletionEvent> CompletionParser::Feed(std::string_view text,
   if (in_reasoning_ && !has_begun_) {
     completion_.n_reasoning_tokens += n_tokens;
   }
-  cleaner_.Append(text, &pending_);
+  pending_ += utf8_.Append(text);
   while (Step()) {
   }
   pending_.erase(0, at_);
@@ -34,7 +34,7 @@ std::vector<CompletionEvent> CompletionParser::Feed(std::string_view text,
 }
 
 std::vector<CompletionEvent> CompletionParser::Finish(CompletionEnd end) {
-  cleaner_.Finish(&pending_);
+  pending_ += utf8_.Finish();
   while (Step()) {
   }
   // Each round leaves a state that waits for more; none can come back to one

@@ -19,6 +19,7 @@
 #include "text/chat/request.h"
 #include "text/completion/json_value_stream.h"
 #include "text/completion/scan.h"
+#include "text/detokenizer.h"
 
 namespace belay::text {
 
@@ -94,17 +95,17 @@ class CompletionParser {
     kStart,      // before the first character
     kReasoning,  // until </think>
     kContent,
-    kBlockHead,   // behind "<|DSML|tool_calls"
-    kBlock,       // between calls
-    kBlockEnd,    // behind "</|DSML|tool_calls"
-    kInvoke,      // behind "<|DSML|invoke"
-    kAfterName,   // a parameter or the end of the call must come
-    kParameter,   // behind "<|DSML|parameter"
-    kValue,       // in the value of a parameter
-    kInvokeCloser,   // behind "</|DSML|invoke"
-    kBadInvoke,   // in the rest of a malformed call, which is content
-    kAfterBlock,  // blanks behind a block
-    kEnded,       // behind EOS
+    kBlockHead,     // behind "<|DSML|tool_calls"
+    kBlock,         // between calls
+    kBlockEnd,      // behind "</|DSML|tool_calls"
+    kInvoke,        // behind "<|DSML|invoke"
+    kAfterName,     // a parameter or the end of the call must come
+    kParameter,     // behind "<|DSML|parameter"
+    kValue,         // in the value of a parameter
+    kInvokeCloser,  // behind "</|DSML|invoke"
+    kBadInvoke,     // in the rest of a malformed call, which is content
+    kAfterBlock,    // blanks behind a block
+    kEnded,         // behind EOS
   };
 
   // Each looks at rest() and either consumes some of it or changes state, or
@@ -154,7 +155,7 @@ class CompletionParser {
   void NoteOnce(const ErrorId& id, std::string detail);
 
   State state_ = State::kStart;
-  Utf8Cleaner cleaner_;
+  Utf8Stream utf8_;
   std::string pending_;  // valid UTF-8; from at_ on not consumed yet
   size_t at_ = 0;
   std::vector<CompletionEvent> events_;

@@ -4,12 +4,10 @@
 #include <algorithm>
 
 #include "text/chat/tokens.h"
-#include "text/chat/utf8.h"
 
 namespace belay::text {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 // A tag head is one short line. The bound keeps a missing ">" from holding
 // back a whole answer.
 constexpr size_t kMaxTagBytes = 4096;
@@ -140,24 +138,6 @@ ParameterTag ReadParameterTag(std::string_view text) {
   }
   if (text.size() < stop) tag.match = Match::kNotYet;
   return tag;
-}
-
-void Utf8Cleaner::Append(std::string_view bytes, std::string* out) {
-  held_.append(bytes);
-  std::string_view rest = held_;
-  while (!rest.empty()) {
-    const Utf8Step step = NextUtf8(rest);
-    if (step.kind == Utf8Step::Kind::kIncomplete) break;
-    const bool is_good = step.kind == Utf8Step::Kind::kCharacter;
-    out->append(is_good ? rest.substr(0, step.n_bytes) : kReplacement);
-    rest.remove_prefix(step.n_bytes);
-  }
-  held_.erase(0, held_.size() - rest.size());
-}
-
-void Utf8Cleaner::Finish(std::string* out) {
-  if (!held_.empty()) out->append(kReplacement);
-  held_.clear();
 }
 
 void CodeTracker::Append(std::string_view text) {

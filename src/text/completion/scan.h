@@ -44,17 +44,6 @@ struct ParameterTag {
 // a missing string attribute are taken, too. kNo: this is no such tag.
 ParameterTag ReadParameterTag(std::string_view text);
 
-// Bytes to valid UTF-8: ill-formed parts become U+FFFD, a character that may
-// still be completed is held back.
-class Utf8Cleaner {
- public:
-  void Append(std::string_view bytes, std::string* out);
-  void Finish(std::string* out);
-
- private:
-  std::string held_;
-};
-
 // Whether the text so far ends inside Markdown code.
 class CodeTracker {
  public:
