@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "backends/cpu/cpu.h"
+#include "base/error_ids.h"
+#include "base/float_formats.h"
+#include "kernels/quantize.h"
+
+namespace belay::cpu {
+namespace {
+
+class HostBuffer final : public ops::DeviceBuffer {
+ public:
+  explicit HostBuffer(Buffer buffer) : buffer_(std::move(buffer)) {}
+  void* data() const override { return buffer_.data(); }
+  size_t bytes() const override { return buffer_.bytes(); }
+
+ private:
+  Buffer buffer_;
+};
+
+Status Unsupported(std::string what, std::string expected, int64_t got) {
+  return MakeError(kBackUnsupported, {.where = "cpu",
+                                      .what = std::move(what),
+                                      .expected = std::move(expected),
+                                      .got = std::to_string(got)});
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<ops::Backend>> Create(const ops::Numerics& numerics,
+                                               ThreadPool* pool) {
+  // An expert's task quantises the hidden values of its own rows.
+  if (numerics.act_block < 1 || kExpertRows % numerics.act_block != 0) {
+    return Unsupported("act_quant block",
+                       "a divisor of " + std::to_string(kExpertRows),
+                       numerics.act_block);
+  }
+  if (numerics.attention_tile < 1) {
+    return Unsupported("attention tile", ">= 1", numerics.attention_tile);
+  }
+  return std::make_unique<CpuBackend>(numerics, pool);
+}
+
+std::vector<ops::Implementation> CpuBackend::Explain() const {
+  std::vector<ops::Implementation> list;
+  for (const char* op : {"Linear", "Logits", "QueryProject", "KvProject",
+                         "KvCompress", "IndexerSelect", "AttentionOut", "HcPre",
+                         "HcHead", "Route", "RoutedExperts", "SharedExpert"}) {
+    list.push_back({op, kernels::F32MatMul().name, absl::OkStatus()});
+  }
+  for (const char* op :
+       {"Embed", "RmsNorm", "HcPost", "GatherRows", "AddBroadcast", "RopeTail",
+        "KvStore", "SparseAttention", "Sample"}) {
+    list.push_back({op, "simd", absl::OkStatus()});
+  }
+  return list;
+}
+
+StatusOr<std::unique_ptr<ops::DeviceBuffer>> CpuBackend::Allocate(
+    size_t bytes) {
+  BELAY_ASSIGN_OR_RETURN(Buffer buffer, Buffer::Create(bytes));
+  return std::make_unique<HostBuffer>(std::move(buffer));
+}
+
+size_t CpuBackend::WorkspaceBytes(const ops::OpLimits& limits) const {
+  return SizesFor(numerics_, limits).total(pool_->n_threads());
+}
+
+Status CpuBackend::Plan(const ops::OpLimits& limits,
+                        std::span<std::byte> workspace) {
+  const WorkspaceSizes sizes = SizesFor(numerics_, limits);
+  const size_t needed = sizes.total(pool_->n_threads());
+  if (workspace.size() < needed) {
+    return Unsupported("workspace bytes", std::to_string(needed),
+                       static_cast<int64_t>(workspace.size()));
+  }
+  if (reinterpret_cast<uintptr_t>(workspace.data()) % kBufferAlignment != 0) {
+    return Unsupported(
+        "workspace alignment", std::to_string(kBufferAlignment),
+        static_cast<int64_t>(reinterpret_cast<uintptr_t>(workspace.data()) %
+                             kBufferAlignment));
+  }
+  workspace_ = Workspace(sizes, workspace);
+  return absl::OkStatus();
+}
+
+void CpuBackend::CopyIn(TensorView dst, const void* host_src) {
+  const auto* from = static_cast<const std::byte*>(host_src);
+  for (int64_t i = 0; i < dst.n_rows(); ++i) {
+    const size_t offset = static_cast<size_t>(i) * dst.row_bytes();
+    std::memcpy(dst.row<std::byte>(i), from + offset, dst.row_bytes());
+  }
+}
+
+void CpuBackend::CopyOut(void* host_dst, ConstTensorView src) {
+  auto* to = static_cast<std::byte*>(host_dst);
+  for (int64_t i = 0; i < src.n_rows(); ++i) {
+    const size_t offset = static_cast<size_t>(i) * src.row_bytes();
+    std::memcpy(to + offset, src.row<std::byte>(i), src.row_bytes());
+  }
+}
+
+StatusOr<std::unique_ptr<ops::BoundLinear>> CpuBackend::BindLinear(
+    const ops::LinearSource& source) {
+  BELAY_ASSIGN_OR_RETURN(std::unique_ptr<CpuLinear> linear,
+                         CpuLinear::Create(numerics_, source));
+  return std::unique_ptr<ops::BoundLinear>(std::move(linear));
+}
+
+StatusOr<std::unique_ptr<ops::BoundExperts>> CpuBackend::BindExperts(
+    std::span<const ops::ExpertSource> experts, int64_t first_expert) {
+  BELAY_ASSIGN_OR_RETURN(std::unique_ptr<CpuExperts> bound,
+                         CpuExperts::Create(numerics_, experts, first_expert));
+  return std::unique_ptr<ops::BoundExperts>(std::move(bound));
+}
+
+void CpuBackend::Round(float* x, int64_t n) const {
+  if (numerics_.official()) kernels::RoundToBf16(x, static_cast<size_t>(n));
+}
+
+float CpuBackend::Round(float x) const {
+  return numerics_.official() ? RoundToBf16(x) : x;
+}
+
+void CpuBackend::Load(ConstTensorView x, int64_t t, int64_t begin, int64_t n,
+                      float* row) {
+  const auto count = static_cast<size_t>(n);
+  if (x.dtype() == DType::kBF16) {
+    kernels::Bf16ToF32(x.row<uint16_t>(t) + begin, count, row);
+  } else {
+    std::memcpy(row, x.row<float>(t) + begin, count * sizeof(float));
+  }
+}
+
+void CpuBackend::Store(const float* row, int64_t n, TensorView y, int64_t t,
+                       int64_t begin) {
+  const auto count = static_cast<size_t>(n);
+  if (y.dtype() == DType::kBF16) {
+    kernels::F32ToBf16(row, count, y.row<uint16_t>(t) + begin);
+  } else {
+    std::memcpy(y.row<float>(t) + begin, row, count * sizeof(float));
+  }
+}
+
+}  // namespace belay::cpu

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/weights.h"
+
+#include <optional>
+#include <string>
+
+#include "base/error_ids.h"
+#include "base/float_formats.h"
+
+namespace belay::cpu {
+namespace {
+
+using kernels::WeightKind;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+std::optional<WeightKind> KindOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return WeightKind::kF32;
+    case DType::kBF16:
+      return WeightKind::kBf16;
+    case DType::kF8E4M3:
+      return WeightKind::kFp8;
+    case DType::kI8:
+      return WeightKind::kFp4;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool IsScaled(WeightKind kind) {
+  return kind == WeightKind::kFp8 || kind == WeightKind::kFp4;
+}
+
+Status WrongShape(const char* where, std::string expected, const Shape& got) {
+  return MakeError(kCkptWrongShape, {.where = where,
+                                     .what = "",
+                                     .expected = std::move(expected),
+                                     .got = got.ToString()});
+}
+
+Status CheckBlocks(const ops::LinearSource& source) {
+  const bool ok = source.block_n >= 1 && source.block_k >= 1 &&
+                  source.block_k % kernels::kBlockMultiple == 0;
+  if (ok) return absl::OkStatus();
+  return MakeError(
+      kBackUnsupported,
+      {.where = "weight",
+       .what = "block of a scaled weight along K",
+       .expected = "a multiple of " + std::to_string(kernels::kBlockMultiple),
+       .got = std::to_string(source.block_k)});
+}
+
+Status CheckScale(const ops::LinearSource& source, WeightKind kind,
+                  int64_t n_out, int64_t n_in) {
+  const DType dtype = source.scale.dtype();
+  const bool f32_allowed = kind == WeightKind::kFp8;
+  if (dtype != DType::kF8E8M0 && !(f32_allowed && dtype == DType::kF32)) {
+    return MakeError(kCkptWrongDtype,
+                     {.where = "scale",
+                      .what = "",
+                      .expected = f32_allowed ? "F8_E8M0 or F32" : "F8_E8M0",
+                      .got = std::string(DtypeName(dtype))});
+  }
+  const Shape expected = {CeilDiv(n_out, source.block_n),
+                          CeilDiv(n_in, source.block_k)};
+  if (source.scale.empty() || !(source.scale.shape() == expected)) {
+    return WrongShape("scale", expected.ToString(), source.scale.shape());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Status CpuLinear::TakeScales(const ops::LinearSource& source) {
+  BELAY_RETURN_IF_ERROR(CheckBlocks(source));
+  BELAY_RETURN_IF_ERROR(CheckScale(source, view_.kind, n_out(), n_in()));
+  view_.block_rows = source.block_n;
+  view_.block_cols = source.block_k;
+  const ConstTensorView& scale = source.scale;
+  if (view_.kind == WeightKind::kFp4) {
+    view_.scale_code = scale.row<uint8_t>(0);
+    view_.scale_stride = static_cast<int64_t>(scale.row_bytes_stride());
+    return absl::OkStatus();
+  }
+  const bool is_f32 = scale.dtype() == DType::kF32;
+  const int64_t n_blocks = scale.dim(1);
+  scales_.reserve(static_cast<size_t>(scale.n_elements()));
+  for (int64_t r = 0; r < scale.dim(0); ++r) {
+    for (int64_t b = 0; b < n_blocks; ++b) {
+      scales_.push_back(is_f32 ? scale.row<float>(r)[b]
+                               : F32FromE8m0(scale.row<uint8_t>(r)[b]));
+    }
+  }
+  view_.scale = scales_.data();
+  view_.scale_stride = n_blocks;
+  return absl::OkStatus();
+}
+
+StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
+    const ops::Numerics& numerics, const ops::LinearSource& source) {
+  const ConstTensorView& weight = source.weight;
+  const std::optional<WeightKind> kind = KindOf(weight.dtype());
+  if (!kind.has_value()) {
+    return MakeError(kCkptWrongDtype,
+                     {.where = "weight",
+                      .what = "",
+                      .expected = "F32, BF16, F8_E4M3 or I8",
+                      .got = std::string(DtypeName(weight.dtype()))});
+  }
+  const Shape& shape = weight.shape();
+  if (weight.empty() || shape.rank() != 2 || shape[0] < 1 || shape[1] < 1) {
+    return WrongShape("weight", "[n_out, n_in]", shape);
+  }
+  const int64_t n_in = *kind == WeightKind::kFp4 ? 2 * shape[1] : shape[1];
+  std::unique_ptr<CpuLinear> linear(new CpuLinear(shape[0], n_in));
+  kernels::WeightView& view = linear->view_;
+  view.kind = *kind;
+  view.codes = weight.row<std::byte>(0);
+  view.row_bytes_stride = weight.row_bytes_stride();
+  view.n_rows = shape[0];
+  view.n_cols = n_in;
+  if (IsScaled(*kind)) {
+    BELAY_RETURN_IF_ERROR(linear->TakeScales(source));
+    linear->quantise_input_ = numerics.official() && source.quantise_input;
+  }
+  linear->kernel_ = &kernels::F32MatMul();
+  return linear;
+}
+
+StatusOr<std::unique_ptr<CpuExperts>> CpuExperts::Create(
+    const ops::Numerics& numerics, std::span<const ops::ExpertSource> experts,
+    int64_t first_expert) {
+  std::vector<CpuExpert> bound;
+  for (size_t e = 0; e < experts.size(); ++e) {
+    const std::string where =
+        "experts." + std::to_string(first_expert + static_cast<int64_t>(e));
+    const auto bind =
+        [&](const ops::LinearSource& source,
+            const char* name) -> StatusOr<std::unique_ptr<CpuLinear>> {
+      auto linear = CpuLinear::Create(numerics, source);
+      if (linear.ok()) return linear;
+      return WithContext(linear.status(), where + "." + name);
+    };
+    CpuExpert expert;
+    BELAY_ASSIGN_OR_RETURN(expert.w1, bind(experts[e].w1, "w1"));
+    BELAY_ASSIGN_OR_RETURN(expert.w2, bind(experts[e].w2, "w2"));
+    BELAY_ASSIGN_OR_RETURN(expert.w3, bind(experts[e].w3, "w3"));
+    const CpuLinear& first = e == 0 ? *expert.w1 : *bound.front().w1;
+    const Shape up = {first.n_out(), first.n_in()};
+    const auto fits = [&](const CpuLinear& w, int64_t n_out, int64_t n_in) {
+      return w.n_out() == n_out && w.n_in() == n_in;
+    };
+    if (!fits(*expert.w1, up[0], up[1]) || !fits(*expert.w3, up[0], up[1]) ||
+        !fits(*expert.w2, up[1], up[0])) {
+      return WrongShape(where.c_str(),
+                        "w1 and w3 " + up.ToString() + ", w2 transposed",
+                        Shape{expert.w2->n_out(), expert.w2->n_in()});
+    }
+    bound.push_back(std::move(expert));
+  }
+  return std::unique_ptr<CpuExperts>(
+      new CpuExperts(first_expert, std::move(bound)));
+}
+
+kernels::WeightView ViewOfF32(ConstTensorView matrix) {
+  kernels::WeightView view;
+  view.kind = WeightKind::kF32;
+  view.codes = matrix.row<std::byte>(0);
+  view.row_bytes_stride = matrix.row_bytes_stride();
+  view.n_rows = matrix.dim(0);
+  view.n_cols = matrix.dim(1);
+  return view;
+}
+
+}  // namespace belay::cpu

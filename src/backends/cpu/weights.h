@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights as the kernels want them.
+#ifndef BELAY_BACKENDS_CPU_WEIGHTS_H_
+#define BELAY_BACKENDS_CPU_WEIGHTS_H_
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/matmul.h"
+#include "ops/linear.h"
+#include "ops/moe.h"
+#include "ops/numerics.h"
+
+namespace belay::cpu {
+
+// A view of the checkpoint's codes; FP8 scales, one for 16,384 codes, are
+// widened to float32 here. A kernel that wants another layout repacks the codes
+// here too, into memory that this object then owns.
+class CpuLinear final : public ops::BoundLinear {
+ public:
+  // Errors: CKPT-005 and CKPT-006 when dtype or shape is not a linear's,
+  // BACK-002 when no kernel takes its blocks.
+  static StatusOr<std::unique_ptr<CpuLinear>> Create(
+      const ops::Numerics& numerics, const ops::LinearSource& source);
+
+  const kernels::WeightView& view() const { return view_; }
+  const kernels::MatMulKernel& kernel() const { return *kernel_; }
+  // act_quant the input first: official numerics and a quantised weight.
+  bool quantise_input() const { return quantise_input_; }
+
+ private:
+  CpuLinear(int64_t n_out, int64_t n_in) : BoundLinear(n_out, n_in) {}
+  Status TakeScales(const ops::LinearSource& source);
+
+  kernels::WeightView view_;
+  std::vector<float> scales_;
+  const kernels::MatMulKernel* kernel_ = nullptr;
+  bool quantise_input_ = false;
+};
+
+struct CpuExpert {
+  std::unique_ptr<CpuLinear> w1;
+  std::unique_ptr<CpuLinear> w2;
+  std::unique_ptr<CpuLinear> w3;
+};
+
+class CpuExperts final : public ops::BoundExperts {
+ public:
+  // Errors as CpuLinear::Create; CKPT-006 when the three shapes disagree.
+  static StatusOr<std::unique_ptr<CpuExperts>> Create(
+      const ops::Numerics& numerics, std::span<const ops::ExpertSource> experts,
+      int64_t first_expert);
+
+  const CpuExpert& expert(int64_t local) const {
+    return experts_[static_cast<size_t>(local)];
+  }
+  int64_t dim() const { return experts_.front().w1->n_in(); }
+  int64_t inter() const { return experts_.front().w1->n_out(); }
+
+ private:
+  CpuExperts(int64_t first_expert, std::vector<CpuExpert> experts)
+      : BoundExperts(first_expert, static_cast<int64_t>(experts.size())),
+        experts_(std::move(experts)) {}
+
+  std::vector<CpuExpert> experts_;
+};
+
+inline const CpuLinear& AsCpu(const ops::BoundLinear* weight) {
+  return static_cast<const CpuLinear&>(*weight);
+}
+inline const CpuExperts& AsCpu(const ops::BoundExperts* experts) {
+  return static_cast<const CpuExperts&>(*experts);
+}
+
+// A float32 matrix [n_rows, n_cols] that needs no binding.
+kernels::WeightView ViewOfF32(ConstTensorView matrix);
+
+}  // namespace belay::cpu
+
+#endif  // BELAY_BACKENDS_CPU_WEIGHTS_H_
