@@ -22,6 +22,14 @@ struct Projection {
   TensorView y;  // [n_tokens, n_rows of the weight] bf16 or f32
 };
 
+// Columns [begin, begin + n) of row t.
+struct RowSlice {
+  ConstTensorView x;
+  int64_t t;
+  int64_t begin;
+  int64_t n;
+};
+
 // The (token, expert) pairs of one pass, sorted by expert; moe.cc.
 struct ExpertPairs;
 
@@ -118,10 +126,9 @@ class CpuBackend final : public ops::Backend {
                   const kernels::MatMulKernel& kernel,
                   std::span<const Projection> products) const;
   void Project(const CpuLinear& weight, ConstTensorView x, TensorView y) const;
-  // Packs x's columns [begin, begin + n) of one token.
+  // Packs a slice of one token's row, quantised first when `quantise`.
   void PackToken(const kernels::MatMulKernel& kernel, bool quantise,
-                 ConstTensorView x, int64_t t, int64_t begin, int64_t n,
-                 int thread, std::byte* packed) const;
+                 const RowSlice& from, int thread, std::byte* packed) const;
   // y = w * (x * rsqrt(mean x^2 + eps)) on one row, not yet rounded.
   void NormRow(float* x, const float* w, int64_t n, float eps) const;
 

@@ -21,15 +21,15 @@ int64_t RowsPerTask(int64_t n_rows, int n_threads) {
 }  // namespace
 
 void CpuBackend::PackToken(const kernels::MatMulKernel& kernel, bool quantise,
-                           ConstTensorView x, int64_t t, int64_t begin,
-                           int64_t n, int thread, std::byte* packed) const {
-  float* row = workspace_.thread(thread).Take<float>(n);
-  Load(x, t, begin, n, row);
+                           const RowSlice& from, int thread,
+                           std::byte* packed) const {
+  float* row = workspace_.thread(thread).Take<float>(from.n);
+  Load(from.x, from.t, from.begin, from.n, row);
   if (quantise) {
-    kernels::QuantizeE4m3(row, static_cast<size_t>(n),
+    kernels::QuantizeE4m3(row, static_cast<size_t>(from.n),
                           static_cast<size_t>(numerics_.act_block), row);
   }
-  kernel.pack(row, 0, n, n, packed);
+  kernel.pack(row, 0, from.n, from.n, packed);
 }
 
 void CpuBackend::ProjectAll(ConstTensorView x, bool quantise,
@@ -52,8 +52,9 @@ void CpuBackend::ProjectAll(ConstTensorView x, bool quantise,
   for (int64_t first = 0; first < n_tokens; first += kTokenChunk) {
     const int64_t n = std::min(kTokenChunk, n_tokens - first);
     Parallel(n, [&](size_t i, int thread) {
-      PackToken(kernel, quantise, x, first + static_cast<int64_t>(i), 0, n_cols,
-                thread, packed + i * row_bytes);
+      PackToken(kernel, quantise,
+                {x, first + static_cast<int64_t>(i), 0, n_cols}, thread,
+                packed + i * row_bytes);
     });
     Parallel(n_tasks, [&](size_t task, int thread) {
       auto tile = static_cast<int64_t>(task);
@@ -138,7 +139,7 @@ void CpuBackend::AttentionOut(const ops::AttentionOutParams& p) {
     Parallel(n * p.n_groups, [&](size_t task, int thread) {
       const auto g = static_cast<int64_t>(task) % p.n_groups;
       const auto i = static_cast<int64_t>(task) / p.n_groups;
-      PackToken(kernel, wo_a.quantise_input(), p.o, first + i, g * n_in, n_in,
+      PackToken(kernel, wo_a.quantise_input(), {p.o, first + i, g * n_in, n_in},
                 thread,
                 packed + static_cast<size_t>(i) * row_bytes +
                     static_cast<size_t>(g) * group_bytes);

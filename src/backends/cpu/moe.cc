@@ -238,8 +238,9 @@ void CpuBackend::RunExperts(const CpuExperts& experts, ConstTensorView x,
   const CpuLinear& w1 = *experts.expert(0).w1;
   const size_t row_bytes = w1.kernel().packed_bytes(experts.dim());
   Parallel(x.n_rows(), [&](size_t i, int thread) {
-    PackToken(w1.kernel(), w1.quantise_input(), x, static_cast<int64_t>(i), 0,
-              experts.dim(), thread, pairs.x + i * row_bytes);
+    PackToken(w1.kernel(), w1.quantise_input(),
+              {x, static_cast<int64_t>(i), 0, experts.dim()}, thread,
+              pairs.x + i * row_bytes);
   });
   const auto tiles = [](int64_t n) {
     return (n + kExpertRows - 1) / kExpertRows;
