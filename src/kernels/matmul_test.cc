@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/matmul.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "base/float_formats.h"
+#include "kernels/targets_test.h"
+
+namespace belay::kernels {
+namespace {
+
+// A random weight and its values in double.
+struct TestWeight {
+  WeightView view;
+  std::vector<std::byte> codes;
+  std::vector<float> scale;
+  std::vector<uint8_t> scale_code;
+  std::vector<double> values;
+};
+
+// Any code but the NaNs of e4m3.
+std::byte RandomCode(WeightKind kind, std::mt19937& rng) {
+  auto code = static_cast<uint8_t>(rng());
+  if (kind == WeightKind::kFp8 && (code & 0x7f) == 0x7f) code ^= 1;
+  return static_cast<std::byte>(code);
+}
+
+double ValueAt(const TestWeight& w, int64_t row, int64_t col) {
+  const std::byte* codes = w.view.row(row);
+  const int64_t at =
+      row / w.view.block_rows * w.view.scale_stride + col / w.view.block_cols;
+  switch (w.view.kind) {
+    case WeightKind::kF32: {
+      float v;
+      std::memcpy(&v, codes + 4 * col, 4);
+      return v;
+    }
+    case WeightKind::kBf16: {
+      uint16_t v;
+      std::memcpy(&v, codes + 2 * col, 2);
+      return F32FromBf16(v);
+    }
+    case WeightKind::kFp8:
+      return static_cast<double>(
+                 F32FromE4m3(static_cast<uint8_t>(codes[col]))) *
+             w.scale[static_cast<size_t>(at)];
+    case WeightKind::kFp4: {
+      const auto byte = static_cast<uint8_t>(codes[col / 2]);
+      return static_cast<double>(F32FromE2m1(
+                 static_cast<uint8_t>(col % 2 != 0 ? byte >> 4 : byte & 15))) *
+             F32FromE8m0(w.scale_code[static_cast<size_t>(at)]);
+    }
+  }
+  return 0.0;
+}
+
+void FillCodes(TestWeight& w, std::mt19937& rng) {
+  const size_t n = w.codes.size();
+  if (w.view.kind == WeightKind::kF32 || w.view.kind == WeightKind::kBf16) {
+    const std::vector<float> values = RandomFloats(n, rng());
+    for (size_t i = 0; i < n / 4 && w.view.kind == WeightKind::kF32; ++i) {
+      std::memcpy(&w.codes[4 * i], &values[i], 4);
+    }
+    for (size_t i = 0; i < n / 2 && w.view.kind == WeightKind::kBf16; ++i) {
+      const uint16_t v = Bf16FromF32(values[i]);
+      std::memcpy(&w.codes[2 * i], &v, 2);
+    }
+    return;
+  }
+  for (std::byte& code : w.codes) code = RandomCode(w.view.kind, rng);
+}
+
+TestWeight MakeWeight(WeightKind kind, int64_t n_rows, int64_t n_cols) {
+  std::mt19937 rng(static_cast<uint32_t>(n_rows * 1000 + n_cols));
+  TestWeight w;
+  w.view.kind = kind;
+  w.view.n_rows = n_rows;
+  w.view.n_cols = n_cols;
+  w.view.row_bytes_stride = WeightRowBytes(kind, n_cols) + 4;  // strided rows
+  w.codes.resize(static_cast<size_t>(n_rows) * w.view.row_bytes_stride);
+  FillCodes(w, rng);
+  w.view.codes = w.codes.data();
+  w.view.block_rows = kind == WeightKind::kFp8 ? 128 : 1;
+  w.view.block_cols = kind == WeightKind::kFp4 ? 32 : 128;
+  const int64_t n_blocks = (n_cols + w.view.block_cols - 1) / w.view.block_cols;
+  const int64_t n_scales =
+      (n_rows + w.view.block_rows - 1) / w.view.block_rows * n_blocks;
+  for (int64_t i = 0; i < n_scales; ++i) {
+    w.scale_code.push_back(static_cast<uint8_t>(120 + rng() % 10));
+    w.scale.push_back(F32FromE8m0(w.scale_code.back()) * 1.25f);
+  }
+  w.view.scale = w.scale.data();
+  w.view.scale_code = w.scale_code.data();
+  w.view.scale_stride = n_blocks;
+  for (int64_t r = 0; r < n_rows; ++r) {
+    for (int64_t c = 0; c < n_cols; ++c) w.values.push_back(ValueAt(w, r, c));
+  }
+  return w;
+}
+
+// Packs x [n_tokens, n_cols] and multiplies; y [n_tokens, n_rows].
+std::vector<float> Multiply(const MatMulKernel& kernel, const WeightView& view,
+                            const std::vector<float>& x, int64_t n_tokens,
+                            const int32_t* index = nullptr) {
+  const auto n_cols = static_cast<size_t>(view.n_cols);
+  const size_t row_bytes = kernel.packed_bytes(view.n_cols);
+  const size_t n_packed = x.size() / n_cols;
+  std::vector<std::byte> packed(n_packed * row_bytes + 64);
+  for (size_t t = 0; t < n_packed; ++t) {
+    kernel.pack(x.data() + t * n_cols, 0, view.n_cols, view.n_cols,
+                packed.data() + t * row_bytes);
+  }
+  std::vector<std::byte> panel(PanelBytes(view.n_cols) + 64);
+  std::vector<float> y(static_cast<size_t>(n_tokens * view.n_rows), NAN);
+  MatMulArgs args;
+  args.weight = &view;
+  args.row_end = view.n_rows;
+  args.x = packed.data();
+  args.x_row_bytes = row_bytes;
+  args.x_index = index;
+  args.n_tokens = n_tokens;
+  args.y = y.data();
+  args.y_stride = view.n_rows;
+  args.panel =
+      panel.data() + (64 - reinterpret_cast<uintptr_t>(panel.data()) % 64) % 64;
+  kernel.run(args);
+  return y;
+}
+
+struct Case {
+  WeightKind kind;
+  int64_t n_rows;
+  int64_t n_cols;
+};
+
+constexpr std::array<Case, 13> kCases = {{
+    {WeightKind::kF32, 24, 1024},
+    {WeightKind::kF32, 5, 37},
+    {WeightKind::kF32, 1, 1},
+    {WeightKind::kBf16, 64, 256},
+    {WeightKind::kBf16, 7, 130},
+    {WeightKind::kBf16, 4, 31},
+    {WeightKind::kFp8, 192, 256},
+    {WeightKind::kFp8, 130, 384},
+    {WeightKind::kFp8, 3, 200},
+    {WeightKind::kFp8, 9, 1024},
+    {WeightKind::kFp4, 64, 512},
+    {WeightKind::kFp4, 6, 96},
+    {WeightKind::kFp4, 3, 72},
+}};
+
+// |error| <= n_cols * eps * sum |x w|: the bound of any order of summation.
+TEST(MatMulTest, MatchesDouble) {
+  for (const Case& c : kCases) {
+    const TestWeight w = MakeWeight(c.kind, c.n_rows, c.n_cols);
+    for (const int64_t n_tokens : {1, 2, 3, 4, 5, 11}) {
+      const std::vector<float> x =
+          RandomFloats(static_cast<size_t>(n_tokens * c.n_cols), 7);
+      ForEachTarget([&] {
+        SCOPED_TRACE(testing::Message()
+                     << static_cast<int>(c.kind) << " " << c.n_rows << "x"
+                     << c.n_cols << " tokens " << n_tokens);
+        const std::vector<float> y = Multiply(F32MatMul(), w.view, x, n_tokens);
+        for (int64_t t = 0; t < n_tokens; ++t) {
+          for (int64_t r = 0; r < c.n_rows; ++r) {
+            double sum = 0.0;
+            double norm = 0.0;
+            for (int64_t k = 0; k < c.n_cols; ++k) {
+              const double term =
+                  static_cast<double>(
+                      x[static_cast<size_t>(t * c.n_cols + k)]) *
+                  w.values[static_cast<size_t>(r * c.n_cols + k)];
+              sum += term;
+              norm += std::abs(term);
+            }
+            const double bound =
+                static_cast<double>(c.n_cols) * 0x1p-24 * norm + 1e-30;
+            ASSERT_NEAR(y[static_cast<size_t>(t * c.n_rows + r)], sum, bound)
+                << t << ", " << r;
+          }
+        }
+      });
+    }
+  }
+}
+
+// A token's bits do not depend on its company, nor on its place.
+TEST(MatMulTest, TokensAreIndependent) {
+  for (const Case& c : kCases) {
+    const TestWeight w = MakeWeight(c.kind, c.n_rows, c.n_cols);
+    constexpr int64_t kTokens = 11;
+    const std::vector<float> x =
+        RandomFloats(static_cast<size_t>(kTokens * c.n_cols), 7);
+    ForEachTarget([&] {
+      const std::vector<float> all = Multiply(F32MatMul(), w.view, x, kTokens);
+      const std::array<int32_t, 3> index = {9, 0, 4};
+      const std::vector<float> chosen =
+          Multiply(F32MatMul(), w.view, x, 3, index.data());
+      for (int64_t t = 0; t < kTokens; ++t) {
+        const std::vector<float> row(x.begin() + t * c.n_cols,
+                                     x.begin() + (t + 1) * c.n_cols);
+        const std::vector<float> alone = Multiply(F32MatMul(), w.view, row, 1);
+        for (int64_t r = 0; r < c.n_rows; ++r) {
+          const float expected = alone[static_cast<size_t>(r)];
+          ASSERT_EQ(all[static_cast<size_t>(t * c.n_rows + r)], expected);
+          for (size_t i = 0; i < index.size(); ++i) {
+            if (index[i] != t) continue;
+            ASSERT_EQ(chosen[i * static_cast<size_t>(c.n_rows) +
+                             static_cast<size_t>(r)],
+                      expected);
+          }
+        }
+      }
+    });
+  }
+}
+
+// Every e4m3 and e2m1 code alone against x = 1, so that no code hides in a sum.
+TEST(MatMulTest, EveryCode) {
+  for (const WeightKind kind : {WeightKind::kFp8, WeightKind::kFp4}) {
+    TestWeight w = MakeWeight(kind, 256, 128);
+    std::fill(w.codes.begin(), w.codes.end(), std::byte{0});
+    for (int64_t r = 0; r < 256; ++r) {
+      const auto code = static_cast<uint8_t>(
+          kind == WeightKind::kFp8 && (r & 0x7f) == 0x7f ? 0 : r);
+      w.codes[static_cast<size_t>(r) * w.view.row_bytes_stride + 33] =
+          static_cast<std::byte>(code);
+    }
+    // Columns 66 and 67 of FP4 share byte 33: only the first counts.
+    std::vector<float> x(128, 1.0f);
+    if (kind == WeightKind::kFp4) x[67] = 0.0f;
+    const int64_t col = kind == WeightKind::kFp4 ? 66 : 33;
+    ForEachTarget([&] {
+      const std::vector<float> y = Multiply(F32MatMul(), w.view, x, 1);
+      for (int64_t r = 0; r < 256; ++r) {
+        ASSERT_EQ(y[static_cast<size_t>(r)],
+                  static_cast<float>(ValueAt(w, r, col)))
+            << r;
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace belay::kernels
