@@ -31,6 +31,18 @@ Status Unsupported(std::string what, std::string expected, int64_t got) {
                                       .got = std::to_string(got)});
 }
 
+Status CheckLimits(const ops::OpLimits& limits) {
+  if (limits.n_tokens < 1) {
+    return Unsupported("tokens a step", ">= 1", limits.n_tokens);
+  }
+  if (limits.dim < 1) return Unsupported("dim", ">= 1", limits.dim);
+  const int64_t n = limits.index_dim;
+  if (limits.n_index_heads > 0 && (n < 1 || (n & (n - 1)) != 0)) {
+    return Unsupported("index dim: Hadamard transform", "a power of two", n);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<ops::Backend>> Create(const ops::Numerics& numerics,
@@ -74,17 +86,12 @@ size_t CpuBackend::WorkspaceBytes(const ops::OpLimits& limits) const {
 
 Status CpuBackend::Plan(const ops::OpLimits& limits,
                         std::span<std::byte> workspace) {
+  BELAY_RETURN_IF_ERROR(CheckLimits(limits));
   const WorkspaceSizes sizes = SizesFor(numerics_, limits);
   const size_t needed = sizes.total(pool_->n_threads());
   if (workspace.size() < needed) {
     return Unsupported("workspace bytes", std::to_string(needed),
                        static_cast<int64_t>(workspace.size()));
-  }
-  if (reinterpret_cast<uintptr_t>(workspace.data()) % kBufferAlignment != 0) {
-    return Unsupported(
-        "workspace alignment", std::to_string(kBufferAlignment),
-        static_cast<int64_t>(reinterpret_cast<uintptr_t>(workspace.data()) %
-                             kBufferAlignment));
   }
   workspace_ = Workspace(sizes, workspace);
   return absl::OkStatus();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/weights.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -50,6 +51,27 @@ Status CheckBlocks(const ops::LinearSource& source) {
        .what = "block of a scaled weight along K",
        .expected = "a multiple of " + std::to_string(kernels::kBlockMultiple),
        .got = std::to_string(source.block_k)});
+}
+
+// Where the input is quantised, its blocks and the weight's must nest.
+Status CheckActBlocks(const ops::Numerics& numerics,
+                      const ops::LinearSource& source, int64_t n_in) {
+  const int block = numerics.act_block;
+  if (n_in % block != 0) {
+    return MakeError(
+        kBackUnsupported,
+        {.where = "weight",
+         .what = "inputs of a linear whose activations are quantised",
+         .expected = "a multiple of " + std::to_string(block),
+         .got = std::to_string(n_in)});
+  }
+  const int large = std::max(block, source.block_k);
+  const int small = std::min(block, source.block_k);
+  if (large % small == 0) return absl::OkStatus();
+  return MakeError(kBackUnsupported, {.where = "weight",
+                                      .what = "blocks along K that do not nest",
+                                      .expected = std::to_string(block),
+                                      .got = std::to_string(source.block_k)});
 }
 
 Status CheckScale(const ops::LinearSource& source, WeightKind kind,
@@ -124,6 +146,9 @@ StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
   if (IsScaled(*kind)) {
     BELAY_RETURN_IF_ERROR(linear->TakeScales(source));
     linear->quantise_input_ = numerics.official() && source.quantise_input;
+    if (linear->quantise_input_) {
+      BELAY_RETURN_IF_ERROR(CheckActBlocks(numerics, source, n_in));
+    }
   }
   linear->kernel_ = &kernels::F32MatMul();
   return linear;

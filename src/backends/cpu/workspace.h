@@ -57,8 +57,10 @@ struct WorkspaceSizes {
   size_t thread = 0;               // of one thread, of the running operator
   int64_t index_score_floats = 0;  // a part of `shared`
 
+  // With room to align memory from anywhere.
   size_t total(int n_threads) const {
-    return packed + shared + static_cast<size_t>(n_threads) * (panel + thread);
+    return packed + shared + static_cast<size_t>(n_threads) * (panel + thread) +
+           kBufferAlignment;
   }
 };
 WorkspaceSizes SizesFor(const ops::Numerics& numerics,
@@ -68,7 +70,7 @@ class Workspace {
  public:
   Workspace() = default;
   Workspace(const WorkspaceSizes& sizes, std::span<std::byte> memory)
-      : sizes_(sizes), data_(memory.data()) {}
+      : sizes_(sizes), data_(Aligned(memory.data())) {}
 
   Scratch packed() const { return {data_, sizes_.packed}; }
   Scratch shared() const { return {data_ + sizes_.packed, sizes_.shared}; }
@@ -80,6 +82,10 @@ class Workspace {
   }
 
  private:
+  static std::byte* Aligned(std::byte* p) {
+    const auto address = reinterpret_cast<uintptr_t>(p);
+    return p + (AlignUp(address, kBufferAlignment) - address);
+  }
   std::byte* of_thread(int thread) const {
     return data_ + sizes_.packed + sizes_.shared +
            static_cast<size_t>(thread) * (sizes_.panel + sizes_.thread);
