@@ -15,30 +15,30 @@ RowsView View(const std::vector<float>& rows, size_t n_rows, size_t n_cols) {
   return {rows.data(), n_cols, n_rows, n_cols};
 }
 
+void CheckDotRows(size_t n_rows, size_t n_cols) {
+  const std::vector<float> rows = RandomFloats(n_rows * n_cols, 1);
+  const std::vector<float> q = RandomFloats(n_cols, 2);
+  std::vector<float> out(n_rows);
+  DotRows(q.data(), View(rows, n_rows, n_cols), out.data());
+  for (size_t j = 0; j < n_rows; ++j) {
+    double sum = 0.0;
+    double norm = 0.0;
+    for (size_t c = 0; c < n_cols; ++c) {
+      const double term = static_cast<double>(q[c]) * rows[j * n_cols + c];
+      sum += term;
+      norm += std::abs(term);
+    }
+    ASSERT_NEAR(out[j], sum, 1e-6 * norm);
+    float alone = 0.0f;  // the same bits without the other rows
+    DotRows(q.data(), {rows.data() + j * n_cols, n_cols, 1, n_cols}, &alone);
+    ASSERT_EQ(alone, out[j]);
+  }
+}
+
 TEST(AttentionTest, DotRows) {
   for (const size_t n_cols : {1u, 31u, 64u, 128u, 513u}) {
     for (const size_t n_rows : {1u, 7u, 8u, 64u}) {
-      const std::vector<float> rows = RandomFloats(n_rows * n_cols, 1);
-      const std::vector<float> q = RandomFloats(n_cols, 2);
-      ForEachTarget([&] {
-        std::vector<float> out(n_rows);
-        DotRows(q.data(), View(rows, n_rows, n_cols), out.data());
-        for (size_t j = 0; j < n_rows; ++j) {
-          double sum = 0.0;
-          double norm = 0.0;
-          for (size_t c = 0; c < n_cols; ++c) {
-            const double term =
-                static_cast<double>(q[c]) * rows[j * n_cols + c];
-            sum += term;
-            norm += std::abs(term);
-          }
-          ASSERT_NEAR(out[j], sum, 1e-6 * norm);
-          float alone = 0.0f;  // the same bits without the other rows
-          DotRows(q.data(), {rows.data() + j * n_cols, n_cols, 1, n_cols},
-                  &alone);
-          ASSERT_EQ(alone, out[j]);
-        }
-      });
+      ForEachTarget([&] { CheckDotRows(n_rows, n_cols); });
     }
   }
 }

@@ -153,68 +153,71 @@ constexpr std::array<Case, 13> kCases = {{
 }};
 
 // |error| <= n_cols * eps * sum |x w|: the bound of any order of summation.
+void CheckAgainstDouble(const TestWeight& w, const std::vector<float>& x,
+                        int64_t n_tokens) {
+  const int64_t n_rows = w.view.n_rows;
+  const int64_t n_cols = w.view.n_cols;
+  const std::vector<float> y = Multiply(F32MatMul(), w.view, x, n_tokens);
+  for (int64_t i = 0; i < n_tokens * n_rows; ++i) {
+    const float* row = x.data() + i / n_rows * n_cols;
+    const double* weights = w.values.data() + i % n_rows * n_cols;
+    double sum = 0.0;
+    double norm = 0.0;
+    for (int64_t k = 0; k < n_cols; ++k) {
+      const double term = static_cast<double>(row[k]) * weights[k];
+      sum += term;
+      norm += std::abs(term);
+    }
+    const double bound = static_cast<double>(n_cols) * 0x1p-24 * norm + 1e-30;
+    ASSERT_NEAR(y[static_cast<size_t>(i)], sum, bound)
+        << "token " << i / n_rows << ", row " << i % n_rows;
+  }
+}
+
 TEST(MatMulTest, MatchesDouble) {
   for (const Case& c : kCases) {
+    SCOPED_TRACE(testing::Message() << static_cast<int>(c.kind) << " "
+                                    << c.n_rows << "x" << c.n_cols);
     const TestWeight w = MakeWeight(c.kind, c.n_rows, c.n_cols);
     for (const int64_t n_tokens : {1, 2, 3, 4, 5, 11}) {
       const std::vector<float> x =
           RandomFloats(static_cast<size_t>(n_tokens * c.n_cols), 7);
-      ForEachTarget([&] {
-        SCOPED_TRACE(testing::Message()
-                     << static_cast<int>(c.kind) << " " << c.n_rows << "x"
-                     << c.n_cols << " tokens " << n_tokens);
-        const std::vector<float> y = Multiply(F32MatMul(), w.view, x, n_tokens);
-        for (int64_t t = 0; t < n_tokens; ++t) {
-          for (int64_t r = 0; r < c.n_rows; ++r) {
-            double sum = 0.0;
-            double norm = 0.0;
-            for (int64_t k = 0; k < c.n_cols; ++k) {
-              const double term =
-                  static_cast<double>(
-                      x[static_cast<size_t>(t * c.n_cols + k)]) *
-                  w.values[static_cast<size_t>(r * c.n_cols + k)];
-              sum += term;
-              norm += std::abs(term);
-            }
-            const double bound =
-                static_cast<double>(c.n_cols) * 0x1p-24 * norm + 1e-30;
-            ASSERT_NEAR(y[static_cast<size_t>(t * c.n_rows + r)], sum, bound)
-                << t << ", " << r;
-          }
-        }
-      });
+      ForEachTarget([&] { CheckAgainstDouble(w, x, n_tokens); });
     }
   }
 }
 
+// Row t of y.
+std::vector<float> RowOf(const std::vector<float>& y, int64_t t, int64_t n) {
+  return {y.begin() + t * n, y.begin() + (t + 1) * n};
+}
+
 // A token's bits do not depend on its company, nor on its place.
+void CheckIndependence(const TestWeight& w) {
+  constexpr int64_t kTokens = 11;
+  const int64_t n_cols = w.view.n_cols;
+  const int64_t n_rows = w.view.n_rows;
+  const std::vector<float> x =
+      RandomFloats(static_cast<size_t>(kTokens * n_cols), 7);
+  const std::vector<float> all = Multiply(F32MatMul(), w.view, x, kTokens);
+  for (int64_t t = 0; t < kTokens; ++t) {
+    const std::vector<float> alone =
+        Multiply(F32MatMul(), w.view, RowOf(x, t, n_cols), 1);
+    ASSERT_EQ(RowOf(all, t, n_rows), alone);
+  }
+  const std::array<int32_t, 3> index = {9, 0, 4};
+  const std::vector<float> chosen =
+      Multiply(F32MatMul(), w.view, x, 3, index.data());
+  for (size_t i = 0; i < index.size(); ++i) {
+    ASSERT_EQ(RowOf(chosen, static_cast<int64_t>(i), n_rows),
+              RowOf(all, index[i], n_rows));
+  }
+}
+
 TEST(MatMulTest, TokensAreIndependent) {
   for (const Case& c : kCases) {
     const TestWeight w = MakeWeight(c.kind, c.n_rows, c.n_cols);
-    constexpr int64_t kTokens = 11;
-    const std::vector<float> x =
-        RandomFloats(static_cast<size_t>(kTokens * c.n_cols), 7);
-    ForEachTarget([&] {
-      const std::vector<float> all = Multiply(F32MatMul(), w.view, x, kTokens);
-      const std::array<int32_t, 3> index = {9, 0, 4};
-      const std::vector<float> chosen =
-          Multiply(F32MatMul(), w.view, x, 3, index.data());
-      for (int64_t t = 0; t < kTokens; ++t) {
-        const std::vector<float> row(x.begin() + t * c.n_cols,
-                                     x.begin() + (t + 1) * c.n_cols);
-        const std::vector<float> alone = Multiply(F32MatMul(), w.view, row, 1);
-        for (int64_t r = 0; r < c.n_rows; ++r) {
-          const float expected = alone[static_cast<size_t>(r)];
-          ASSERT_EQ(all[static_cast<size_t>(t * c.n_rows + r)], expected);
-          for (size_t i = 0; i < index.size(); ++i) {
-            if (index[i] != t) continue;
-            ASSERT_EQ(chosen[i * static_cast<size_t>(c.n_rows) +
-                             static_cast<size_t>(r)],
-                      expected);
-          }
-        }
-      }
-    });
+    ForEachTarget([&] { CheckIndependence(w); });
   }
 }
 

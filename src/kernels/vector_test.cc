@@ -88,40 +88,41 @@ TEST(VectorTest, SwiGluIsWithinAFewUlps) {
   });
 }
 
+void CheckSoftmaxPool(size_t n, size_t n_slots) {
+  const std::vector<float> kv = RandomFloats(n * n_slots, 1);
+  const std::vector<float> score = RandomFloats(n * n_slots, 2, 4.0f);
+  const std::vector<float> ape = RandomFloats(n * n_slots, 3);
+  std::array<std::vector<const float*>, 3> rows;
+  for (size_t s = 0; s < n_slots; ++s) {
+    rows[0].push_back(kv.data() + s * n);
+    rows[1].push_back(score.data() + s * n);
+    rows[2].push_back(ape.data() + s * n);
+  }
+  std::vector<float> out(n);
+  SoftmaxPool({.kv = rows[0].data(),
+               .score = rows[1].data(),
+               .ape = rows[2].data(),
+               .n_slots = n_slots,
+               .n_channels = n,
+               .out = out.data()});
+  for (size_t c = 0; c < n; ++c) {
+    double total = 0.0;
+    double sum = 0.0;
+    double norm = 0.0;
+    for (size_t i = c; i < n * n_slots; i += n) {
+      const double e = std::exp(static_cast<double>(score[i] + ape[i]));
+      total += e;
+      sum += e * kv[i];
+      norm += e * std::abs(kv[i]);
+    }
+    ASSERT_NEAR(out[c], sum / total, 4e-6 * norm / total);
+  }
+}
+
 TEST(VectorTest, SoftmaxPool) {
   for (const size_t n : kLengths) {
     for (const size_t n_slots : {1u, 4u, 8u, 128u}) {
-      const std::vector<float> kv = RandomFloats(n * n_slots, 1);
-      const std::vector<float> score = RandomFloats(n * n_slots, 2, 4.0f);
-      const std::vector<float> ape = RandomFloats(n * n_slots, 3);
-      std::array<std::vector<const float*>, 3> rows;
-      for (size_t s = 0; s < n_slots; ++s) {
-        rows[0].push_back(kv.data() + s * n);
-        rows[1].push_back(score.data() + s * n);
-        rows[2].push_back(ape.data() + s * n);
-      }
-      ForEachTarget([&] {
-        std::vector<float> out(n);
-        SoftmaxPool({.kv = rows[0].data(),
-                     .score = rows[1].data(),
-                     .ape = rows[2].data(),
-                     .n_slots = n_slots,
-                     .n_channels = n,
-                     .out = out.data()});
-        for (size_t c = 0; c < n; ++c) {
-          double total = 0.0;
-          double sum = 0.0;
-          double norm = 0.0;
-          for (size_t s = 0; s < n_slots; ++s) {
-            const double e = std::exp(
-                static_cast<double>(score[s * n + c] + ape[s * n + c]));
-            total += e;
-            sum += e * kv[s * n + c];
-            norm += e * std::abs(kv[s * n + c]);
-          }
-          ASSERT_NEAR(out[c], sum / total, 4e-6 * norm / total);
-        }
-      });
+      ForEachTarget([&] { CheckSoftmaxPool(n, n_slots); });
     }
   }
 }
