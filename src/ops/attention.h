@@ -46,7 +46,8 @@ struct QueryProjectParams {
 };
 
 // row = rmsnorm(wkv x); rope; encoded in `format` (official: act_quant in place
-// of the nope dims in groups of 64 = the FP8 codes and scales of the row).
+// of the nope dims in groups of 64 = the FP8 codes and scales of the row; kBf16
+// and kF32 rows hold the values that these stand for).
 struct KvProjectParams {
   ConstTensorView x;                 // [n_tokens, dim]
   const BoundLinear* wkv = nullptr;  // [head_dim, dim]
@@ -79,16 +80,16 @@ struct CompressorWeights {
 // head_dim): 8 slots, the FIRST half channels of tokens 4j-4 .. 4j-1 and the
 // SECOND half of 4j .. 4j+3; for j = 0 the missing four weigh exactly 0. Then
 // bf16, rmsnorm, rope at position j * ratio, and the encoding of cache.format
-// (kFp8Rope: act_quant as KvProject; kFp4: Hadamard, then fp4_act_quant; in
-// exact numerics kF32, with the Hadamard when `hadamard`). Tokens before the
-// span come from `state`; afterwards the span's last min(n_tokens, n_ring) raw
-// rows go there.
+// (KV rows as KvProject; with `hadamard`, the indexer's rows: Hadamard
+// transform as in IndexerSelect, then fp4_act_quant, as kFp4 codes or in place;
+// in exact numerics the values as they are). Tokens before the span come from
+// `state`; afterwards the span's last min(n_tokens, n_ring) raw rows go there.
 struct KvCompressParams {
   BatchView batch;
   ConstTensorView x;  // [n_tokens, dim]
   CompressorWeights weights;
   bool overlap = false;
-  bool hadamard = false;
+  bool hadamard = false;  // an indexer row; always so for kFp4
   RopeTable rope;
   CompressorState state;
   PagedCache cache;
@@ -111,8 +112,9 @@ struct IndexerSelectParams {
   RopeTable rope;
   PagedCache keys;       // kFp4 or kF32 rows of index_dim
   TensorView selection;  // [n_tokens, index_topk] i32 out, compressed row ids
-  TensorView scores;     // [n_tokens, n_rows] f32 out, -inf = not visible; only
-                         // for tests; empty on the usual path
+  // [n_tokens, n_rows] f32 out, -inf = not visible, n_rows >= the rows of the
+  // longest sequence; only for tests, empty on the usual path.
+  TensorView scores;
 };
 
 // o = softmax(q k^T * fl(head_dim^-0.5), with a sink) v over candidates in
@@ -122,7 +124,9 @@ struct IndexerSelectParams {
 // of 64 candidates; s = fl(fl(q.k) * scale); m = max(m, s); p = exp(s - m); l =
 // l r + sum p (p unrounded); acc = acc r + sum bf(p) v; at the end l +=
 // exp(sink - m), o = bf(acc / l). Rows of the span come from `fresh`, older
-// ones from `window`.
+// ones from `window`. Masked slots (also -1 anywhere in `selection`) keep their
+// place in the tiles; the window has window_size slots in every case, and 0
+// means no window. o = 0 when every candidate is masked.
 struct SparseAttentionParams {
   BatchView batch;
   ConstTensorView q;      // [n_tokens, n_heads, head_dim]

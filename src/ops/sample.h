@@ -11,11 +11,12 @@
 namespace belay::ops {
 
 // How one row is sampled. Order: bias and penalties, allowed tokens,
-// temperature, top_k, top_p, min_p, draw.
+// temperature, top_k, top_p, min_p, draw. A logit that is not finite after the
+// corrections is never sampled.
 struct SampleRow {
   float temperature = 0.0f;  // 0 = greedy: the first of the largest logits
   int32_t top_k = 0;         // 0 = off
-  float top_p = 1.0f;        // smallest set of the likeliest with sum >= top_p
+  float top_p = 1.0f;        // >= 1: off
   float min_p = 0.0f;        // drop p < min_p * p_max
   uint64_t seed = 0;
   int32_t position = 0;  // of the token to be sampled
@@ -28,9 +29,13 @@ struct LogitBias {
   float bias = 0.0f;
 };
 
-// The draw: u = UniformFrom(seed, position) (base/random.h) in [0, 1); walk the
-// kept tokens from the likeliest down (ties: lower id first) until the running
-// sum of probabilities exceeds u * total.
+// The probabilities: tokens are sorted by corrected logit l, ties to the lower
+// id, and weigh p = exp((l - l_max) / temperature) in double, so that the
+// likeliest weighs 1. All sums run in double from the likeliest down over what
+// the steps before have kept: top_p keeps the shortest run of first tokens with
+// sum >= top_p * total, min_p those with p >= min_p (the likeliest always).
+// The draw: u = UniformFrom(seed, position) (base/random.h) in [0, 1); the
+// first token at which the running sum of p exceeds u * total of the kept ones.
 struct SampleParams {
   ConstTensorView logits;             // [n_rows, vocab] f32
   std::span<const SampleRow> rows;    // [n_rows]

@@ -68,7 +68,7 @@ int32_t SampleOne(const ops::SampleRow& row, std::vector<Kept> kept) {
   if (row.top_p < 1.0f) {
     kept.resize(PrefixWith(kept, row.top_p * Total(kept), true));
   }
-  while (kept.back().p < row.min_p) kept.pop_back();
+  while (kept.size() > 1 && kept.back().p < row.min_p) kept.pop_back();
   const auto counter = static_cast<uint64_t>(row.position);
   const double u = UniformFrom(row.seed, counter);
   return kept[PrefixWith(kept, u * Total(kept), false) - 1].id;
