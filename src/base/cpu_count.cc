@@ -105,11 +105,13 @@ std::vector<int> AllowedCpus() {
 int CountUsableCores(std::span<const int> cpus, const std::string& root) {
   std::set<std::string> cores;
   for (const int cpu : cpus) {
-    const std::string number = std::to_string(cpu);
+    std::string core = root;
+    core += "/sys/devices/system/cpu/cpu";
+    core += std::to_string(cpu);
+    // Without a list of siblings each CPU is a core of its own.
     const std::string siblings =
-        ReadOrEmpty(root + "/sys/devices/system/cpu/cpu" + number +
-                    "/topology/thread_siblings_list");
-    cores.insert(siblings.empty() ? "cpu" + number : siblings);
+        ReadOrEmpty(core + "/topology/thread_siblings_list");
+    cores.insert(siblings.empty() ? core : siblings);
   }
   const double usable =
       std::min(static_cast<double>(cores.size()), std::floor(GroupQuota(root)));

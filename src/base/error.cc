@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/string_view.h"
@@ -46,14 +47,14 @@ std::string Message(const char* id, const ErrorFacts& facts) {
 
 Status MakeError(const ErrorId& id, ErrorFacts facts) {
   Status status(id.code, Message(id.id, facts));
-  const auto set = [&](const char* url, const std::string& value) {
-    if (!value.empty()) status.SetPayload(url, absl::Cord(value));
+  const auto set = [&](const char* url, std::string value) {
+    if (!value.empty()) status.SetPayload(url, absl::Cord(std::move(value)));
   };
   set(kIdUrl, id.id);
-  set(kWhereUrl, facts.where);
-  set(kWhatUrl, facts.what);
-  set(kExpectedUrl, facts.expected);
-  set(kGotUrl, facts.got);
+  set(kWhereUrl, std::move(facts.where));
+  set(kWhatUrl, std::move(facts.what));
+  set(kExpectedUrl, std::move(facts.expected));
+  set(kGotUrl, std::move(facts.got));
   return status;
 }
 

@@ -60,8 +60,8 @@ Status WithContext(const Status& status, std::string_view where);
 #define BELAY_CONCAT_INNER(a, b) a##b
 #define BELAY_CONCAT(a, b) BELAY_CONCAT_INNER(a, b)
 
-// BELAY_ASSIGN_OR_RETURN(auto x, MakeX()): assigns the value or returns the
-// error.
+// BELAY_ASSIGN_OR_RETURN(auto x, MakeX()): assigns, or returns the error.
+// NOLINTBEGIN(bugprone-macro-parentheses): lhs may be a declaration.
 #define BELAY_ASSIGN_OR_RETURN(lhs, expr) \
   BELAY_ASSIGN_OR_RETURN_IMPL(BELAY_CONCAT(belay_or_, __LINE__), lhs, expr)
 #define BELAY_ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
@@ -69,7 +69,7 @@ Status WithContext(const Status& status, std::string_view where);
   if (!tmp.ok()) [[unlikely]]                       \
     return std::move(tmp).status();                 \
   lhs = std::move(tmp).value()
-
+// NOLINTEND(bugprone-macro-parentheses)
 // For our own bugs only, never for input: prints the place and aborts.
 #define BELAY_CHECK(cond)                                        \
   do {                                                           \
