@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/belay/model/loaded_model.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <utility>
+
+#include "apps/belay/shell/interrupt.h"
+#include "apps/belay/shell/progress.h"
+#include "backends/registry.h"
+#include "base/cpu_count.h"
+#include "base/error_ids.h"
+
+namespace belay::apps {
+namespace {
+
+StatusOr<ops::Numerics> NumericsFor(const std::string& name,
+                                    const spec::ModelConfig& config) {
+  ops::Numerics numerics;
+  if (name == "exact") {
+    numerics.mode = ops::NumericsMode::kExact;
+  } else if (name != "official") {
+    return MakeError(kArgUsage, {.where = "--numerics",
+                                 .what = "",
+                                 .expected = "official | exact",
+                                 .got = name});
+  }
+  numerics.act_block = config.fp8_block;
+  numerics.kv_group = config.kv_quant_group;
+  numerics.index_group = config.index_quant_group;
+  numerics.norm_eps = config.norm_eps;
+  return numerics;
+}
+
+// Tensors beside the model are no error, but nobody should have to guess why a
+// file is larger than what runs.
+void WarnOfUnknown(const checkpoint::CheckpointReport& report,
+                   const Context& context) {
+  if (report.unknown.empty()) return;
+  PrintStatus(context,
+              MakeError(kCkptUnknownTensor,
+                        {.where = report.unknown.front(),
+                         .what = "",
+                         .expected = "",
+                         .got = std::to_string(report.unknown.size())}));
+}
+
+}  // namespace
+
+void AddModelOptions(CLI::App& command, ModelArgs& args,
+                     const Context& context) {
+  command
+      .add_option("--model", args.folder,
+                  context.T("checkpoint folder (config.json, *.safetensors)",
+                            "检查点目录（config.json、*.safetensors）"))
+      ->required();
+  command.add_option("--backend", args.backend,
+                     context.T("cpu (default) or ref", "cpu（默认）或 ref"));
+  command.add_option(
+      "--numerics", args.numerics,
+      context.T("official (default), or exact: float32, nothing quantised",
+                "official（默认），或 exact：float32，不做量化"));
+  command.add_option("--threads", args.threads,
+                     context.T("threads (default: physical cores)",
+                               "线程数（默认：物理核数）"));
+  command.add_flag("--strict", args.strict,
+                   context.T("refuse a checkpoint with unknown tensors",
+                             "检查点含有未知张量时拒绝加载"));
+}
+
+uint64_t LoadedModel::weight_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& tensor : checkpoint->tensors()) bytes += tensor.bytes();
+  return bytes;
+}
+
+StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
+                                                 const Context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::atomic<bool>& interrupted = CatchInterrupts();
+  auto loaded = std::make_unique<LoadedModel>();
+  const int n_threads = args.threads == -1 ? DefaultThreads() : args.threads;
+  BELAY_ASSIGN_OR_RETURN(loaded->pool, ThreadPool::Create(n_threads));
+  BELAY_ASSIGN_OR_RETURN(
+      loaded->checkpoint,
+      checkpoint::Checkpoint::Open(args.folder, {.strict = args.strict,
+                                                 .check_values = true,
+                                                 .pool = loaded->pool.get()}));
+  WarnOfUnknown(loaded->checkpoint->report(), context);
+  BELAY_ASSIGN_OR_RETURN(const ops::Numerics numerics,
+                         NumericsFor(args.numerics, loaded->config()));
+  BELAY_ASSIGN_OR_RETURN(
+      loaded->backend,
+      backends::Create(args.backend, numerics, loaded->pool.get()));
+
+  Progress progress(context);
+  BELAY_ASSIGN_OR_RETURN(
+      loaded->weights,
+      model::BindWeights(
+          loaded->config(), spec::Rank{},
+          [&](std::string_view name) -> StatusOr<ConstTensorView> {
+            if (interrupted) return MakeError(kSysInterrupted, ErrorFacts{});
+            return loaded->checkpoint->Slice(name, spec::Rank{});
+          },
+          *loaded->backend,
+          [&](int64_t done, int64_t total) {
+            progress.Update(
+                std::string(context.T("loading layer ", "加载层 ")) +
+                std::to_string(done) + "/" + std::to_string(total));
+          }));
+  loaded->load_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return loaded;
+}
+
+}  // namespace belay::apps

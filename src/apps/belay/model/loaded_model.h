@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every command that runs a model needs: checkpoint, back end, weights.
+#ifndef BELAY_APPS_BELAY_MODEL_LOADED_MODEL_H_
+#define BELAY_APPS_BELAY_MODEL_LOADED_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "apps/belay/shell/context.h"
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "checkpoint/checkpoint.h"
+#include "model/weights.h"
+#include "ops/backend.h"
+#include "ops/communicator.h"
+
+namespace belay::apps {
+
+struct ModelArgs {
+  std::string folder;
+  std::string backend = "cpu";
+  std::string numerics = "official";
+  int threads = -1;  // -1: one for each physical core that we may use
+  bool strict = false;
+};
+
+// --model, --backend, --numerics, --threads, --strict.
+void AddModelOptions(CLI::App& command, ModelArgs& args,
+                     const Context& context);
+
+// A model ready to run. Members in the order in which they must be destroyed
+// last.
+struct LoadedModel {
+  std::unique_ptr<checkpoint::Checkpoint> checkpoint;
+  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<ops::Backend> backend;
+  std::unique_ptr<model::ModelWeights> weights;
+  ops::SingleRank communicator;
+  double load_seconds = 0;
+
+  const spec::ModelConfig& config() const { return checkpoint->config(); }
+  uint64_t weight_bytes() const;  // of the tensors in use
+};
+
+// Opens, checks and binds, with progress on stderr and a warning for what the
+// checkpoint holds beside the model.
+StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
+                                                 const Context& context);
+
+}  // namespace belay::apps
+
+#endif  // BELAY_APPS_BELAY_MODEL_LOADED_MODEL_H_

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/belay/run/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error_ids.h"
+
+namespace belay::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double Rate(int64_t n, double seconds) {
+  return seconds > 0 ? static_cast<double>(n) / seconds : 0;
+}
+
+Json Phase(int64_t n, double seconds) {
+  return {{"tokens", n},
+          {"seconds", seconds},
+          {"tokens_per_second", Rate(n, seconds)}};
+}
+
+// Memory by what it is for; the planner's words.
+Json MemoryOf(const LoadedModel& model, const spec::Layout& layout) {
+  Json memory = {{"weights", model.weight_bytes()}};
+  for (size_t i = 0; i < layout.bytes_by_kind.size(); ++i) {
+    const auto kind = static_cast<spec::MemoryKind>(i);
+    memory[std::string(spec::MemoryKindName(kind))] = layout.bytes_by_kind[i];
+  }
+  return memory;
+}
+
+std::string Mib(uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+}  // namespace
+
+Answer::Answer(const RunArgs& args, const LoadedModel& model,
+               const Context& context)
+    : args_(args), model_(model), context_(context) {}
+
+void Answer::Start(const engine::Request& request) {
+  n_prompt_ = static_cast<int64_t>(request.prompt.size());
+  seed_ = request.sampling.seed;
+}
+
+void Answer::Take(const engine::Event& event) {
+  finish_ = event.finish;
+  if (event.token < 0) return;
+  if (!context_.json) {
+    context_.out << (tokens_.empty() ? "" : " ") << event.token << std::flush;
+  }
+  tokens_.push_back(event.token);
+}
+
+void Answer::PrintText(const engine::Engine& engine) const {
+  const engine::EngineStats& s = engine.stats();
+  const auto line = [&](const char* en, const char* zh, std::string value) {
+    context_.err << "  " << context_.T(en, zh) << ": " << value << "\n";
+  };
+  context_.out << std::endl;
+  line("finish", "结束原因", std::string(engine::FinishReasonName(finish_)));
+  line("load", "加载", fmt::format("{:.2f} s", model_.load_seconds));
+  line("prefill", "预填充",
+       fmt::format("{} tok, {:.3f} s, {:.1f} tok/s", s.n_prefill_tokens,
+                   s.prefill_seconds,
+                   Rate(s.n_prefill_tokens, s.prefill_seconds)));
+  line(
+      "decode", "解码",
+      fmt::format("{} tok, {:.3f} s, {:.1f} tok/s", s.n_decode_tokens,
+                  s.decode_seconds, Rate(s.n_decode_tokens, s.decode_seconds)));
+  if (s.n_drafts > 0) {
+    line("drafts", "草稿", fmt::format("{} / {}", s.n_accepted, s.n_drafts));
+  }
+  std::string memory = fmt::format("weights {}", Mib(model_.weight_bytes()));
+  for (size_t i = 0; i < engine.layout().bytes_by_kind.size(); ++i) {
+    const auto kind = static_cast<spec::MemoryKind>(i);
+    const size_t bytes = engine.layout().bytes_by_kind[i];
+    if (bytes == 0) continue;
+    memory += fmt::format(", {} {}", spec::MemoryKindName(kind), Mib(bytes));
+  }
+  line("memory", "内存", memory);
+}
+
+void Answer::PrintAnswerJson(const engine::Engine& engine) const {
+  const engine::EngineStats& s = engine.stats();
+  Json json = {{"prompt_tokens", n_prompt_},
+               {"tokens", tokens_},
+               {"finish_reason", engine::FinishReasonName(finish_)},
+               {"timing",
+                {{"load", {{"seconds", model_.load_seconds}}},
+                 {"prefill", Phase(s.n_prefill_tokens, s.prefill_seconds)},
+                 {"decode", Phase(s.n_decode_tokens, s.decode_seconds)}}},
+               {"memory", MemoryOf(model_, engine.layout())},
+               {"backend", model_.backend->name()},
+               {"numerics", args_.model.numerics},
+               {"threads", model_.pool->n_threads()},
+               {"seed", seed_}};
+  if (args_.speculative) {
+    json["speculative"] = {{"drafts", s.n_drafts}, {"accepted", s.n_accepted}};
+  }
+  PrintJson(context_, json);
+}
+
+StatusOr<ExitCode> Answer::Finish(const engine::Engine& engine) {
+  switch (finish_) {
+    case engine::FinishReason::kCancelled:
+      if (!context_.json) context_.out << std::endl;
+      return MakeError(kSysInterrupted, ErrorFacts{});
+    case engine::FinishReason::kError:
+      if (!context_.json) context_.out << std::endl;
+      return MakeError(kEngNotFinite, {.where = args_.model.folder,
+                                       .what = "",
+                                       .expected = "",
+                                       .got = std::to_string(tokens_.size())});
+    default:
+      context_.json ? PrintAnswerJson(engine) : PrintText(engine);
+      return ExitCode::kOk;
+  }
+}
+
+StatusOr<ExitCode> ExplainBackend(const ops::Backend& backend,
+                                  const Context& context) {
+  Json list = Json::array();
+  for (const ops::Implementation& i : backend.Explain()) {
+    list.push_back({{"operator", i.op},
+                    {"implementation", i.name},
+                    {"applies", i.applies.ok()},
+                    {"reason", std::string(i.applies.message())}});
+    if (context.json) continue;
+    context.out << fmt::format("{:18} {:24} {}\n", i.op, i.name,
+                               i.applies.ok()
+                                   ? context.T("yes", "是")
+                                   : std::string(i.applies.message()).c_str());
+  }
+  if (context.json)
+    PrintJson(context,
+              {{"backend", backend.name()}, {"implementations", list}});
+  return ExitCode::kOk;
+}
+
+}  // namespace belay::apps

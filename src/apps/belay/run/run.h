@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef BELAY_APPS_BELAY_RUN_RUN_H_
+#define BELAY_APPS_BELAY_RUN_RUN_H_
+
+#include <cstdint>
+#include <string>
+
+#include "apps/belay/model/loaded_model.h"
+#include "apps/belay/shell/context.h"
+#include "base/error.h"
+#include "engine/engine.h"
+
+namespace belay::apps {
+
+struct RunArgs {
+  ModelArgs model;
+  std::string tokens;       // "5,7,9"
+  std::string tokens_file;  // a JSON array
+  int32_t max_tokens = 128;
+  engine::SamplingParams sampling;
+  bool seed_given = false;
+  bool ignore_eos = false;
+  bool speculative = false;
+  bool explain = false;
+  int64_t max_context = 0;        // 0 = what the request needs
+  int32_t tokens_per_step = 512;  // prefill chunk
+  double memory_gib = 0;  // for caches and activations; 0 = what is free
+};
+
+// `belay run`.
+StatusOr<ExitCode> Run(const RunArgs& args, const Context& context);
+
+// The request that the options describe; without --seed and with a temperature
+// a fresh seed. Errors: ARG-001, ARG-004, ARG-005, SYS-001.
+StatusOr<engine::Request> RequestFrom(const RunArgs& args);
+
+// Engine options that hold the request. ENG-001 when --max-context is too small
+// for prompt and --max-tokens, or the model's limit is.
+StatusOr<engine::EngineOptions> OptionsFrom(const RunArgs& args,
+                                            const engine::Request& request,
+                                            const spec::ModelConfig& config);
+
+}  // namespace belay::apps
+
+#endif  // BELAY_APPS_BELAY_RUN_RUN_H_
