@@ -3,6 +3,10 @@
 
 namespace belay::apps {
 
-void AddCommands(CLI::App& app, Context& context) { AddExplain(app, context); }
+void AddCommands(CLI::App& app, Context& context) {
+  AddRun(app, context);
+  AddTrace(app, context);
+  AddExplain(app, context);
+}
 
 }  // namespace belay::apps

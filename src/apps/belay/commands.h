@@ -10,6 +10,8 @@ namespace belay::apps {
 // Adds every command, in the order of --help.
 void AddCommands(CLI::App& app, Context& context);
 
+void AddRun(CLI::App& app, Context& context);
+void AddTrace(CLI::App& app, Context& context);
 void AddExplain(CLI::App& app, Context& context);
 
 }  // namespace belay::apps
