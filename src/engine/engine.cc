@@ -370,7 +370,7 @@ StatusOr<std::span<const Event>> EngineImpl::Step() {
 
 Status CheckBudget(const spec::Layout& layout, const spec::ModelConfig& config,
                    size_t budget_bytes) {
-  if (budget_bytes == 0 || layout.total_bytes <= budget_bytes) {
+  if (budget_bytes == 0 || layout.all_bytes() <= budget_bytes) {
     return absl::OkStatus();
   }
   const int64_t fits =
@@ -378,11 +378,11 @@ Status CheckBudget(const spec::Layout& layout, const spec::ModelConfig& config,
   return MakeError(
       kEngMemoryBudget,
       {.where = "context " + std::to_string(layout.options.max_context),
-       .what = std::to_string(layout.total_bytes - budget_bytes) +
+       .what = std::to_string(layout.all_bytes() - budget_bytes) +
                " bytes are missing; the largest context that fits is " +
                std::to_string(fits),
        .expected = "<= " + std::to_string(budget_bytes) + " bytes",
-       .got = std::to_string(layout.total_bytes) + " bytes"});
+       .got = std::to_string(layout.all_bytes()) + " bytes"});
 }
 
 }  // namespace
@@ -413,6 +413,8 @@ StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineParts& parts,
   layout_options.n_pages = options.n_pages;
   layout_options.mtp = options.speculative;
   layout_options.exact = !parts.backend->numerics().official();
+  layout_options.workspace_bytes = parts.backend->WorkspaceBytes(
+      model::LimitsFor(*parts.config, spec::Rank{}, layout_options));
   BELAY_ASSIGN_OR_RETURN(
       spec::Layout layout,
       spec::MakeLayout(*parts.config, spec::Rank{}, layout_options));

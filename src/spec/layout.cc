@@ -200,6 +200,8 @@ StatusOr<Layout> MakeLayout(const ModelConfig& config, const Rank& rank,
   if (options.n_pages == 0) {
     layout.options.n_pages = options.n_slots * layout.max_pages_per_slot;
   }
+  layout.bytes_by_kind[static_cast<size_t>(MemoryKind::kWorkspace)] =
+      options.workspace_bytes;
   Placer placer(layout);
   PlaceActivations(config, layout, placer);
   PlaceStep(config, layout, placer);
@@ -218,7 +220,7 @@ int64_t LargestContext(const ModelConfig& config, const Rank& rank,
   const auto fits = [&](int64_t n_pages) {
     options.max_context = n_pages * kPageTokens - options.draft_len;
     const auto layout = MakeLayout(config, rank, options);
-    return layout.ok() && layout->total_bytes <= budget_bytes;
+    return layout.ok() && layout->all_bytes() <= budget_bytes;
   };
   int64_t lo = 0;
   int64_t hi = config.max_positions / kPageTokens + 1;

@@ -74,6 +74,7 @@ struct LayoutOptions {
   int64_t draft_len = 0;       // draft tokens that can be taken back
   bool exact = false;          // f32 activations and cache rows
   bool mtp = false;            // place the MTP blocks' caches too
+  size_t workspace_bytes = 0;  // what the back end's operators ask for
   RowKind kv_rows = RowKind::kFp8Rope;  // of the back end; exact: kF32
   RowKind index_rows = RowKind::kFp4;   // of the back end; exact: kF32
 };
@@ -105,9 +106,11 @@ struct Layout {
   int64_t max_pages_per_slot = 0;
   std::array<Region, static_cast<size_t>(Slot::kCount)> slots;
   std::vector<LayerRegions> layers;  // main layers, then MTP blocks
-  size_t total_bytes = 0;
+  size_t total_bytes = 0;  // of all regions; the workspace is beside them
   std::array<size_t, static_cast<size_t>(MemoryKind::kCount)> bytes_by_kind{};
 
+  // Regions and workspace: what a budget has to hold.
+  size_t all_bytes() const { return total_bytes + options.workspace_bytes; }
   const Region& at(Slot slot) const { return slots[static_cast<size_t>(slot)]; }
 };
 
@@ -120,8 +123,8 @@ inline constexpr size_t kRegionAlignment = 512;
 StatusOr<Layout> MakeLayout(const ModelConfig& config, const Rank& rank,
                             const LayoutOptions& options);
 
-// The largest max_context, a multiple of kPageTokens, whose layout has at most
-// `budget_bytes`; 0 when not even one page a slot fits.
+// The largest max_context, a multiple of kPageTokens, whose all_bytes() is at
+// most `budget_bytes`; 0 when not even one page a slot fits.
 int64_t LargestContext(const ModelConfig& config, const Rank& rank,
                        LayoutOptions options, size_t budget_bytes);
 

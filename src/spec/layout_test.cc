@@ -49,6 +49,7 @@ TEST(LayoutTest, RegionsAreAlignedAndApart) {
   options.n_slots = 3;
   options.mtp = true;
   options.draft_len = 1;
+  options.workspace_bytes = 1000;
   const auto layout = MakeLayout(FlashLike(), Rank{}, options);
   ASSERT_TRUE(layout.ok()) << layout.status();
   auto regions = AllRegions(*layout);
@@ -66,7 +67,8 @@ TEST(LayoutTest, RegionsAreAlignedAndApart) {
   EXPECT_LE(end, layout->total_bytes);
   size_t by_kind = 0;
   for (const size_t bytes : layout->bytes_by_kind) by_kind += bytes;
-  EXPECT_EQ(by_kind, layout->total_bytes);
+  EXPECT_EQ(by_kind, layout->total_bytes + 1000);
+  EXPECT_EQ(layout->all_bytes(), by_kind);
 }
 
 TEST(LayoutTest, RowsHaveThePublishedSizes) {
