@@ -146,6 +146,14 @@ TEST_F(CheckpointTest, WillNotWriteOverACheckpoint) {
   EXPECT_EQ(ErrorIdOf(MakeModel(options_).status()), "ARG-001");
 }
 
+TEST_F(CheckpointTest, AStoppedRunLeavesNoFile) {
+  options_.progress = [](uint64_t, uint64_t) {
+    return MakeError(kSysInterrupted, {});
+  };
+  EXPECT_EQ(ErrorIdOf(MakeModel(options_).status()), "SYS-004");
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
 TEST_F(CheckpointTest, SlicesAreViewsOfTheFile) {
   options_.config = SmallConfig(spec::ExpertFormat::kFp8);
   Make();

@@ -53,7 +53,9 @@ class Generator {
       Fill(tensor, begin, count, per_task);
       BELAY_RETURN_IF_ERROR(consume(begin, std::span(buffer_)));
       done_ += buffer_.size();
-      if (options_.progress) options_.progress(done_, total_);
+      if (options_.progress) {
+        BELAY_RETURN_IF_ERROR(options_.progress(done_, total_));
+      }
     }
     return absl::OkStatus();
   }

@@ -22,8 +22,9 @@ struct MakeModelOptions {
   // with an index.
   uint64_t max_shard_bytes = uint64_t{4} << 30;
   ThreadPool* pool = nullptr;  // borrowed, may be null
-  // Called with bytes of tensors from the calling thread.
-  std::function<void(uint64_t done, uint64_t total)> progress;
+  // Called with bytes of tensors from the calling thread; an error ends the
+  // work (and leaves no unfinished file).
+  std::function<Status(uint64_t done, uint64_t total)> progress;
 };
 
 struct MadeModel {
@@ -35,7 +36,8 @@ struct MadeModel {
 // Creates the folder and writes config.json last, after model.safetensors or
 // the shards and their index. The same config and seed give the same bytes on
 // every machine, with any number of threads. Errors: CONF-* (a config that
-// CheckConfig refuses), ARG-001 (the folder has a checkpoint already), SYS-002.
+// CheckConfig refuses), ARG-001 (the folder has a checkpoint already), SYS-002,
+// what `progress` returns.
 StatusOr<MadeModel> MakeModel(const MakeModelOptions& options);
 
 // Opens options.folder as a checkpoint and compares every byte with what

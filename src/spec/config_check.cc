@@ -84,6 +84,9 @@ class Checker {
     Range("kv_quant_group", c_.kv_quant_group, 1, 4096);
     Range("index_quant_group", c_.index_quant_group, 2, 4096);
     Range("dspark_block_size", c_.draft_block, 0, 1024);
+    // Ten times Pro: a table of tensors stays in memory.
+    Range("num_hidden_layers * n_routed_experts",
+          (c_.n_layers + c_.n_mtp_layers) * c_.n_routed_experts, 1, 1 << 18);
   }
 
   void FloatRanges() {

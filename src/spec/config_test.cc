@@ -195,6 +195,7 @@ TEST(ConfigTest, BadValues) {
   EXPECT_EQ(IdWith("rope_theta", 1e300), "CONF-003");
   EXPECT_EQ(IdWith("swiglu_limit", true), "CONF-003");
   EXPECT_EQ(IdWith("n_shared_experts", 2), "CONF-003");
+  EXPECT_EQ(IdWith("n_routed_experts", 1 << 16), "CONF-003");
   EXPECT_EQ(IdWith("num_key_value_heads", 8), "CONF-003");
   EXPECT_EQ(IdWith("scoring_func", "softmax"), "CONF-003");
   EXPECT_EQ(IdWith("norm_topk_prob", false), "CONF-003");
