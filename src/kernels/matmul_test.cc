@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/float_formats.h"
+#include "kernels/matmul_bf16.h"
 #include "kernels/targets_test.h"
 
 namespace belay::kernels {
@@ -153,11 +154,11 @@ constexpr std::array<Case, 13> kCases = {{
 }};
 
 // |error| <= n_cols * eps * sum |x w|: the bound of any order of summation.
-void CheckAgainstDouble(const TestWeight& w, const std::vector<float>& x,
-                        int64_t n_tokens) {
+void CheckAgainstDouble(const MatMulKernel& kernel, const TestWeight& w,
+                        const std::vector<float>& x, int64_t n_tokens) {
   const int64_t n_rows = w.view.n_rows;
   const int64_t n_cols = w.view.n_cols;
-  const std::vector<float> y = Multiply(F32MatMul(), w.view, x, n_tokens);
+  const std::vector<float> y = Multiply(kernel, w.view, x, n_tokens);
   for (int64_t i = 0; i < n_tokens * n_rows; ++i) {
     const float* row = x.data() + i / n_rows * n_cols;
     const double* weights = w.values.data() + i % n_rows * n_cols;
@@ -179,10 +180,14 @@ TEST(MatMulTest, MatchesDouble) {
     SCOPED_TRACE(testing::Message() << static_cast<int>(c.kind) << " "
                                     << c.n_rows << "x" << c.n_cols);
     const TestWeight w = MakeWeight(c.kind, c.n_rows, c.n_cols);
-    for (const int64_t n_tokens : {1, 2, 3, 4, 5, 11}) {
-      const std::vector<float> x =
+    for (const int64_t n_tokens : {1, 2, 3, 4, 5, 15}) {
+      std::vector<float> x =
           RandomFloats(static_cast<size_t>(n_tokens * c.n_cols), 7);
-      ForEachTarget([&] { CheckAgainstDouble(w, x, n_tokens); });
+      for (float& v : x) v = belay::RoundToBf16(v);
+      ForEachTarget([&] { CheckAgainstDouble(F32MatMul(), w, x, n_tokens); });
+      if (const MatMulKernel* bf16 = Bf16MatMul(w.view)) {
+        CheckAgainstDouble(*bf16, w, x, n_tokens);
+      }
     }
   }
 }
@@ -193,21 +198,21 @@ std::vector<float> RowOf(const std::vector<float>& y, int64_t t, int64_t n) {
 }
 
 // A token's bits do not depend on its company, nor on its place.
-void CheckIndependence(const TestWeight& w) {
-  constexpr int64_t kTokens = 11;
+void CheckIndependence(const MatMulKernel& kernel, const TestWeight& w) {
+  constexpr int64_t kTokens = 15;
   const int64_t n_cols = w.view.n_cols;
   const int64_t n_rows = w.view.n_rows;
   const std::vector<float> x =
       RandomFloats(static_cast<size_t>(kTokens * n_cols), 7);
-  const std::vector<float> all = Multiply(F32MatMul(), w.view, x, kTokens);
+  const std::vector<float> all = Multiply(kernel, w.view, x, kTokens);
   for (int64_t t = 0; t < kTokens; ++t) {
     const std::vector<float> alone =
-        Multiply(F32MatMul(), w.view, RowOf(x, t, n_cols), 1);
+        Multiply(kernel, w.view, RowOf(x, t, n_cols), 1);
     ASSERT_EQ(RowOf(all, t, n_rows), alone);
   }
   const std::array<int32_t, 3> index = {9, 0, 4};
   const std::vector<float> chosen =
-      Multiply(F32MatMul(), w.view, x, 3, index.data());
+      Multiply(kernel, w.view, x, 3, index.data());
   for (size_t i = 0; i < index.size(); ++i) {
     ASSERT_EQ(RowOf(chosen, static_cast<int64_t>(i), n_rows),
               RowOf(all, index[i], n_rows));
@@ -217,7 +222,10 @@ void CheckIndependence(const TestWeight& w) {
 TEST(MatMulTest, TokensAreIndependent) {
   for (const Case& c : kCases) {
     const TestWeight w = MakeWeight(c.kind, c.n_rows, c.n_cols);
-    ForEachTarget([&] { CheckIndependence(w); });
+    ForEachTarget([&] { CheckIndependence(F32MatMul(), w); });
+    if (const MatMulKernel* bf16 = Bf16MatMul(w.view)) {
+      CheckIndependence(*bf16, w);
+    }
   }
 }
 
@@ -236,14 +244,16 @@ TEST(MatMulTest, EveryCode) {
     std::vector<float> x(128, 1.0f);
     if (kind == WeightKind::kFp4) x[67] = 0.0f;
     const int64_t col = kind == WeightKind::kFp4 ? 66 : 33;
-    ForEachTarget([&] {
-      const std::vector<float> y = Multiply(F32MatMul(), w.view, x, 1);
+    const auto check = [&](const MatMulKernel& kernel) {
+      const std::vector<float> y = Multiply(kernel, w.view, x, 1);
       for (int64_t r = 0; r < 256; ++r) {
         ASSERT_EQ(y[static_cast<size_t>(r)],
                   static_cast<float>(ValueAt(w, r, col)))
             << r;
       }
-    });
+    };
+    ForEachTarget([&] { check(F32MatMul()); });
+    if (const MatMulKernel* bf16 = Bf16MatMul(w.view)) check(*bf16);
   }
 }
 

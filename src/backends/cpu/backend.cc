@@ -9,6 +9,7 @@
 #include "backends/cpu/cpu.h"
 #include "base/error_ids.h"
 #include "base/float_formats.h"
+#include "kernels/matmul_bf16.h"
 #include "kernels/quantize.h"
 
 namespace belay::cpu {
@@ -61,9 +62,26 @@ StatusOr<std::unique_ptr<ops::Backend>> Create(const ops::Numerics& numerics,
 
 std::vector<ops::Implementation> CpuBackend::Explain() const {
   std::vector<ops::Implementation> list;
+  Status bf16 = absl::OkStatus();
+  if (!kernels::HasBf16MatMul()) {
+    bf16 = MakeError(kBackUnavailable, {.where = "cpu",
+                                        .what = "instructions",
+                                        .expected = "AVX512_BF16, AVX512_VBMI",
+                                        .got = ""});
+  } else if (!numerics_.official()) {
+    bf16 = MakeError(kBackUnsupported, {.where = "cpu",
+                                        .what = "activations",
+                                        .expected = "BF16",
+                                        .got = "F32"});
+  }
   for (const char* op : {"Linear", "Logits", "QueryProject", "KvProject",
                          "KvCompress", "IndexerSelect", "AttentionOut", "HcPre",
                          "HcHead", "Route", "RoutedExperts", "SharedExpert"}) {
+    list.push_back({op, "bf16-dot", bf16});
+    list.push_back({op, kernels::F32MatMul().name, absl::OkStatus()});
+  }
+  // The mixing weights are float32, which bf16 would round.
+  for (const char* op : {"HcPre", "HcHead"}) {
     list.push_back({op, kernels::F32MatMul().name, absl::OkStatus()});
   }
   for (const char* op :

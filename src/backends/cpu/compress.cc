@@ -107,7 +107,14 @@ void CpuBackend::KvCompress(const ops::KvCompressParams& p) {
   };
   const std::array<Projection, 2> products = {
       Projection{&wkv.view(), half(0)}, Projection{&wgate.view(), half(1)}};
-  ProjectAll(p.x, wkv.quantise_input(), wkv.kernel(), products);
+  // Both are packed alike: the checkpoint holds them in one format.
+  const kernels::MatMulKernel& kernel = KernelFor(wkv, p.x.dtype());
+  if (&kernel == &KernelFor(wgate, p.x.dtype())) {
+    ProjectAll(p.x, wkv.quantise_input(), kernel, products);
+  } else {
+    Project(wkv, p.x, products[0].y);
+    Project(wgate, p.x, products[1].y);
+  }
 
   float* norm = workspace_.shared().Take<float>(dim);
   Load(ConstTensorView(p.weights.norm.data(), p.weights.norm.dtype(), {1, dim}),

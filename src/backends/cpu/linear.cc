@@ -87,7 +87,8 @@ void CpuBackend::ProjectAll(ConstTensorView x, bool quantise,
 void CpuBackend::Project(const CpuLinear& weight, ConstTensorView x,
                          TensorView y) const {
   const Projection product = {&weight.view(), y};
-  ProjectAll(x, weight.quantise_input(), weight.kernel(), {&product, 1});
+  ProjectAll(x, weight.quantise_input(), KernelFor(weight, x.dtype()),
+             {&product, 1});
 }
 
 void CpuBackend::Linear(const ops::LinearParams& p) {
@@ -123,7 +124,7 @@ void CpuBackend::RmsNorm(const ops::RmsNormParams& p) {
 // input.
 void CpuBackend::AttentionOut(const ops::AttentionOutParams& p) {
   const CpuLinear& wo_a = AsCpu(p.wo_a);
-  const kernels::MatMulKernel& kernel = wo_a.kernel();
+  const kernels::MatMulKernel& kernel = KernelFor(wo_a, p.o.dtype());
   const int64_t n_tokens = p.o.n_rows();
   const int64_t n_in = wo_a.n_in();
   const int64_t rank = wo_a.n_out() / p.n_groups;

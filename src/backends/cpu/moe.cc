@@ -18,7 +18,10 @@ struct ExpertPairs {
   int32_t* begin = nullptr;   // [n_local + 1] first pair of an expert
   int32_t* active = nullptr;  // [n_active] experts that have pairs
   int64_t n_active = 0;
-  std::byte* x = nullptr;       // [n_tokens] packed inputs of w1 and w3
+  std::byte* x = nullptr;  // [n_tokens] packed inputs of w1 and w3
+  // The kernels that x and hidden are packed for.
+  const kernels::MatMulKernel* up = nullptr;
+  const kernels::MatMulKernel* down = nullptr;
   std::byte* hidden = nullptr;  // [n_pairs] packed inputs of w2
   float* out = nullptr;         // [n_pairs, dim] outputs of w2, rounded
 };
@@ -92,20 +95,25 @@ void SortPairs(const ops::RoutedExpertsParams& p, int64_t first, int64_t n,
   pairs.begin[0] = 0;
 }
 
-// Memory for a pass of n_tokens tokens and at most n_pairs pairs.
-ExpertPairs TakePairs(const CpuExperts& experts, int64_t n_tokens,
-                      int64_t n_pairs, Scratch& shared) {
+// Memory for a pass over the tokens x with at most n_pairs pairs; `hidden`
+// is the dtype that w2's inputs are rounded to.
+ExpertPairs TakePairs(const CpuExperts& experts, ConstTensorView x,
+                      int64_t n_pairs, DType hidden, Scratch& shared) {
   const CpuExpert& one = experts.expert(0);
-  const auto packed = [](const CpuLinear& w) {
-    return static_cast<int64_t>(w.kernel().packed_bytes(w.n_in()));
-  };
   ExpertPairs pairs;
+  pairs.up = &KernelFor(*one.w1, x.dtype());
+  pairs.down = &KernelFor(*one.w2, hidden);
+  const auto packed = [](const kernels::MatMulKernel& kernel, int64_t n) {
+    return static_cast<int64_t>(kernel.packed_bytes(n));
+  };
   pairs.token = shared.Take<int32_t>(n_pairs);
   pairs.weight = shared.Take<float>(n_pairs);
   pairs.begin = shared.Take<int32_t>(experts.n_local() + 1);
   pairs.active = shared.Take<int32_t>(experts.n_local());
-  pairs.x = shared.Take<std::byte>(n_tokens * packed(*one.w1));
-  pairs.hidden = shared.Take<std::byte>(n_pairs * packed(*one.w2));
+  pairs.x =
+      shared.Take<std::byte>(x.n_rows() * packed(*pairs.up, experts.dim()));
+  pairs.hidden =
+      shared.Take<std::byte>(n_pairs * packed(*pairs.down, experts.inter()));
   pairs.out = shared.Take<float>(n_pairs * experts.dim());
   return pairs;
 }
@@ -160,13 +168,13 @@ void CpuBackend::ExpertUpTask(const CpuExperts& experts,
   float* g = scratch.Take<float>(kTokenChunk * kExpertRows);
   float* u = scratch.Take<float>(kTokenChunk * kExpertRows);
   const CpuLinear& w2 = *expert.w2;
-  const size_t hidden_bytes = w2.kernel().packed_bytes(inter);
+  const size_t hidden_bytes = pairs.down->packed_bytes(inter);
 
   kernels::MatMulArgs args;
   args.row_begin = task % tiles * kExpertRows;
   args.row_end = std::min(args.row_begin + kExpertRows, inter);
   args.x = pairs.x;
-  args.x_row_bytes = expert.w1->kernel().packed_bytes(experts.dim());
+  args.x_row_bytes = pairs.up->packed_bytes(experts.dim());
   args.y_stride = kExpertRows;
   args.panel = workspace_.panel(thread);
   const int64_t n_rows = args.row_end - args.row_begin;
@@ -176,10 +184,10 @@ void CpuBackend::ExpertUpTask(const CpuExperts& experts,
     args.x_index = pairs.token + first;
     args.weight = &expert.w1->view();
     args.y = g;
-    expert.w1->kernel().run(args);
+    pairs.up->run(args);
     args.weight = &expert.w3->view();
     args.y = u;
-    expert.w3->kernel().run(args);
+    pairs.up->run(args);
     for (int64_t i = 0; i < args.n_tokens; ++i) {
       float* gate = g + i * kExpertRows;
       float* up = u + i * kExpertRows;
@@ -196,7 +204,7 @@ void CpuBackend::ExpertUpTask(const CpuExperts& experts,
         kernels::QuantizeE4m3(gate, static_cast<size_t>(n_rows),
                               static_cast<size_t>(numerics_.act_block), gate);
       }
-      w2.kernel().pack(
+      pairs.down->pack(
           gate, args.row_begin, n_rows, inter,
           pairs.hidden + static_cast<size_t>(first + i) * hidden_bytes);
     }
@@ -211,7 +219,7 @@ void CpuBackend::ExpertDownTask(const CpuExperts& experts,
   const int64_t tiles = (dim + kExpertRows - 1) / kExpertRows;
   const int64_t e = pairs.active[task / tiles];
   const CpuLinear& w2 = *experts.expert(e).w2;
-  const size_t hidden_bytes = w2.kernel().packed_bytes(experts.inter());
+  const size_t hidden_bytes = pairs.down->packed_bytes(experts.inter());
   kernels::MatMulArgs args;
   args.weight = &w2.view();
   args.row_begin = task % tiles * kExpertRows;
@@ -225,7 +233,7 @@ void CpuBackend::ExpertDownTask(const CpuExperts& experts,
     args.x = pairs.hidden + static_cast<size_t>(first) * hidden_bytes;
     float* y = pairs.out + first * dim + args.row_begin;
     args.y = y;
-    w2.kernel().run(args);
+    pairs.down->run(args);
     for (int64_t i = 0; i < args.n_tokens; ++i) {
       Round(y + i * dim, args.row_end - args.row_begin);
     }
@@ -236,9 +244,9 @@ void CpuBackend::ExpertDownTask(const CpuExperts& experts,
 void CpuBackend::RunExperts(const CpuExperts& experts, ConstTensorView x,
                             const ExpertPairs& pairs, float limit) const {
   const CpuLinear& w1 = *experts.expert(0).w1;
-  const size_t row_bytes = w1.kernel().packed_bytes(experts.dim());
+  const size_t row_bytes = pairs.up->packed_bytes(experts.dim());
   Parallel(x.n_rows(), [&](size_t i, int thread) {
-    PackToken(w1.kernel(), w1.quantise_input(),
+    PackToken(*pairs.up, w1.quantise_input(),
               {x, static_cast<int64_t>(i), 0, experts.dim()}, thread,
               pairs.x + i * row_bytes);
   });
@@ -263,7 +271,8 @@ void CpuBackend::RoutedExperts(const ops::RoutedExpertsParams& p) {
     const int64_t n = std::min(kExpertTokens, n_tokens - first);
     Scratch shared = workspace_.shared();
     auto* pair_of = shared.Take<int32_t>(n * k);
-    ExpertPairs pairs = TakePairs(experts, n, n * k, shared);
+    ExpertPairs pairs = TakePairs(experts, p.x.rows(first, n), n * k,
+                                  numerics_.act_dtype(), shared);
     SortPairs(p, first, n, pairs, pair_of);
     RunExperts(experts, p.x.rows(first, n), pairs, p.swiglu_limit);
     Parallel(n, [&](size_t i, int) {
@@ -289,7 +298,8 @@ void CpuBackend::SharedExpert(const ops::SharedExpertParams& p) {
   for (int64_t first = 0; first < n_tokens; first += kExpertTokens) {
     const int64_t n = std::min(kExpertTokens, n_tokens - first);
     Scratch shared = workspace_.shared();
-    ExpertPairs pairs = TakePairs(experts, n, n, shared);
+    ExpertPairs pairs = TakePairs(experts, p.x.rows(first, n), n,
+                                  numerics_.act_dtype(), shared);
     pairs.n_pairs = n;
     for (int64_t i = 0; i < n; ++i) {
       pairs.token[i] = static_cast<int32_t>(i);

@@ -7,6 +7,7 @@
 
 #include "base/error_ids.h"
 #include "base/float_formats.h"
+#include "kernels/matmul_bf16.h"
 
 namespace belay::cpu {
 namespace {
@@ -150,7 +151,10 @@ StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
       BELAY_RETURN_IF_ERROR(CheckActBlocks(numerics, source, n_in));
     }
   }
-  linear->kernel_ = &kernels::F32MatMul();
+  linear->bf16_kernel_ = kernels::Bf16MatMul(view);
+  if (linear->bf16_kernel_ == nullptr) {
+    linear->bf16_kernel_ = &kernels::F32MatMul();
+  }
   return linear;
 }
 

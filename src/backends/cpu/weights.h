@@ -27,7 +27,11 @@ class CpuLinear final : public ops::BoundLinear {
       const ops::Numerics& numerics, const ops::LinearSource& source);
 
   const kernels::WeightView& view() const { return view_; }
-  const kernels::MatMulKernel& kernel() const { return *kernel_; }
+  // The fastest kernel for inputs that are exact in bf16 (bf16 activations,
+  // quantised or not), or for any float32.
+  const kernels::MatMulKernel& kernel(bool x_is_bf16) const {
+    return x_is_bf16 ? *bf16_kernel_ : kernels::F32MatMul();
+  }
   // act_quant the input first: official numerics and a quantised weight.
   bool quantise_input() const { return quantise_input_; }
 
@@ -37,7 +41,7 @@ class CpuLinear final : public ops::BoundLinear {
 
   kernels::WeightView view_;
   std::vector<float> scales_;
-  const kernels::MatMulKernel* kernel_ = nullptr;
+  const kernels::MatMulKernel* bf16_kernel_ = nullptr;
   bool quantise_input_ = false;
 };
 
@@ -73,6 +77,13 @@ inline const CpuLinear& AsCpu(const ops::BoundLinear* weight) {
 }
 inline const CpuExperts& AsCpu(const ops::BoundExperts* experts) {
   return static_cast<const CpuExperts&>(*experts);
+}
+
+// The kernel for inputs of this dtype: e4m3 times a power of two is exact in
+// bf16 whatever it was quantised from.
+inline const kernels::MatMulKernel& KernelFor(const CpuLinear& weight,
+                                              DType x) {
+  return weight.kernel(x == DType::kBF16 || weight.quantise_input());
 }
 
 // A float32 matrix [n_rows, n_cols] that needs no binding.

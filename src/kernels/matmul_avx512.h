@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The x86 half of matmul_bf16.h. Only its .cc file is compiled for AVX-512;
+// call nothing here unless HasBf16MatMul().
+#ifndef BELAY_KERNELS_MATMUL_AVX512_H_
+#define BELAY_KERNELS_MATMUL_AVX512_H_
+
+#include "kernels/matmul.h"
+
+namespace belay::kernels::avx512 {
+
+// The members of a MatMulKernel, see there.
+size_t PackedBytes(int64_t n_cols);
+void PackFp8(const float* x, int64_t begin, int64_t n, int64_t n_cols,
+             std::byte* packed);
+void PackFp4(const float* x, int64_t begin, int64_t n, int64_t n_cols,
+             std::byte* packed);
+void PackBf16(const float* x, int64_t begin, int64_t n, int64_t n_cols,
+              std::byte* packed);
+void RunFp8(const MatMulArgs& args);
+void RunFp4(const MatMulArgs& args);
+void RunBf16(const MatMulArgs& args);
+
+}  // namespace belay::kernels::avx512
+
+#endif  // BELAY_KERNELS_MATMUL_AVX512_H_
