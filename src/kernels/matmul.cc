@@ -92,7 +92,9 @@ struct RowTile {
 template <int kRows, int kTokens>
 struct Sums {
   VF v[kRows][kTokens];
-  HWY_INLINE void Clear() {
+  // Own code, not the compiler's: an implicit constructor would not have the
+  // target of this namespace.
+  HWY_INLINE Sums() {
     for (auto& row : v) {
       for (VF& sum : row) sum = hn::Zero(DF());
     }
@@ -132,12 +134,10 @@ HWY_INLINE void MultiplyTile(const Tile& tile, const WeightView& w,
   const auto n_cols = static_cast<size_t>(w.n_cols);
   const auto block_cols = static_cast<size_t>(w.block_cols);
   Sums<kRows, kTokens> acc;
-  acc.Clear();
   for (size_t begin = 0, block = 0; begin < n_cols;
        begin += block_cols, ++block) {
     const size_t end = std::min(n_cols, begin + block_cols);
     Sums<kRows, kTokens> part;
-    part.Clear();
     size_t col = begin;
     for (; col + step <= end; col += step) {
       Step<kRows, kTokens>([&](int r, VF& w0, VF& w1)
