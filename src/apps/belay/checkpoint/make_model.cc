@@ -90,7 +90,9 @@ StatusOr<ExitCode> RunMakeModel(const MakeModelArgs& args,
   context.out << fmt::format(
       "{}: {} {}, {:.1f} MB, {} {}{}\n", args.folder, made.n_tensors,
       context.T("tensors", "个张量"), static_cast<double>(made.bytes) / 1e6,
-      made.n_files, context.T("files", "个文件"),
+      made.n_files,
+      made.n_files == 1 ? context.T("file", "个文件")
+                        : context.T("files", "个文件"),
       args.skip_verify
           ? ""
           : context.T(", read back bit for bit", "，已逐位回读校验"));
