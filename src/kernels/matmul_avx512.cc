@@ -149,6 +149,12 @@ class Fp4Rows {
       table[i] = HighHalf(kValues[i & 7]) | sign;
     }
     table_ = _mm512_load_si512(table);
+    alignas(64) uint8_t spread[64];
+    for (int i = 0; i < 64; ++i) {
+      const uint8_t from = i < 32 ? 0 : 1;
+      spread[i] = i % 4 == 2 ? from : 0x80;  // 0x80: zero
+    }
+    spread_ = _mm512_load_si512(spread);
   }
 
   inline Decoded Load(const Row& row, int64_t col, int64_t) const {
@@ -160,27 +166,28 @@ class Fp4Rows {
                       : _mm256_maskz_loadu_epi8(
                             static_cast<__mmask32>(FirstBytes(n_bytes)), p);
     const __m512i words = _mm512_cvtepu8_epi16(bytes);
+    // Both scales of the step; a last block alone has no neighbour to read.
+    const uint8_t* code = row.scale_code + col / 32;
+    uint16_t both = code[0];
+    if (n_bytes > 16) __builtin_memcpy(&both, code, sizeof(both));
     // Sums 0..7 belong to the first block of 32 columns, 8..15 to the second.
-    const uint8_t* s = row.scale_code + col / 32;
-    const __m512i first = _mm512_set1_epi32(Exponent(s[0]));
-    const __m512i second =
-        _mm512_set1_epi32(Exponent(n_bytes > 16 ? s[1] : s[0]));
+    // Byte 2 of a lane, then 7 bits up: e8m0 as a float32's exponent; code 0 is
+    // the subnormal 2^-127.
+    const __m512i spread = _mm512_shuffle_epi8(
+        _mm512_set1_epi16(static_cast<int16_t>(both)), spread_);
+    const __m512i scale = _mm512_max_epu32(_mm512_slli_epi32(spread, 7),
+                                           _mm512_set1_epi32(0x00400000));
     return {reinterpret_cast<__m512bh>(_mm512_permutexvar_epi16(words, table_)),
             reinterpret_cast<__m512bh>(
                 _mm512_permutexvar_epi16(_mm512_srli_epi16(words, 4), table_)),
-            _mm512_castsi512_ps(
-                _mm512_mask_mov_epi32(first, __mmask16{0xff00}, second))};
+            _mm512_castsi512_ps(scale)};
   }
 
  private:
-  // e8m0 as the bits of a float32; 2^-127 is a subnormal.
-  static inline int32_t Exponent(uint8_t code) {
-    return code == 0 ? 0x00400000 : static_cast<int32_t>(code) << 23;
-  }
-
   const WeightView& w_;
   int64_t ahead_;
   __m512i table_;
+  __m512i spread_;
 };
 
 class Bf16Rows {
