@@ -8,6 +8,8 @@ void AddCommands(CLI::App& app, Context& context) {
   AddTrace(app, context);
   AddInspect(app, context);
   AddMakeModel(app, context);
+  AddTokenize(app, context);
+  AddDetokenize(app, context);
   AddExplain(app, context);
 }
 

@@ -15,6 +15,8 @@ void AddTrace(CLI::App& app, Context& context);
 void AddExplain(CLI::App& app, Context& context);
 void AddInspect(CLI::App& app, Context& context);
 void AddMakeModel(CLI::App& app, Context& context);
+void AddTokenize(CLI::App& app, Context& context);
+void AddDetokenize(CLI::App& app, Context& context);
 
 }  // namespace belay::apps
 

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
       .err_is_tty = isatty(STDERR_FILENO) != 0,
       .no_color = !Variable("NO_COLOR").empty() || Variable("TERM") == "dumb",
       .columns = Columns(),
+      .in = &std::cin,
   };
   return belay::apps::RunBelay({argv + 1, argv + argc}, environment);
 }

@@ -55,7 +55,8 @@ Context MakeContext(const std::vector<std::string>& args,
           .err_is_tty = environment.err_is_tty,
           .out_style = style(environment.out_is_tty),
           .err_style = style(environment.err_is_tty),
-          .command = nullptr};
+          .command = nullptr,
+          .in = environment.in};
 }
 
 void TranslateLabels(CLI::App& app) {

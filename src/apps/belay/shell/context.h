@@ -21,6 +21,7 @@
 #define BELAY_APPS_BELAY_SHELL_CONTEXT_H_
 
 #include <functional>
+#include <istream>
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <string>
@@ -54,6 +55,7 @@ struct Environment {
   bool err_is_tty = false;
   bool no_color = false;  // NO_COLOR is set, or the terminal is dumb
   int columns = 80;
+  std::istream* in = nullptr;  // standard input; null = empty
 };
 
 using CommandFn = std::function<StatusOr<ExitCode>()>;
@@ -68,6 +70,7 @@ struct Context {
   diag::RenderOptions out_style;  // for text on `out`
   diag::RenderOptions err_style;  // for text on `err`
   CommandFn command;              // the one that was chosen
+  std::istream* in = nullptr;     // standard input; null = empty
 
   // The text in the user's language.
   const char* T(const char* en, const char* zh) const {
