@@ -179,6 +179,33 @@ TEST_P(MoeTest, ExpertWithClamps) {
   EXPECT_GE(EqualShare(device->Get(acc), golden), 0.95);
 }
 
+// The gate is clamped from above only, `up` on both sides; numbers by hand.
+TEST_P(MoeTest, ClampsByHand) {
+  const auto device = Make(Exact());
+  const float gate[] = {-40.0f, 40.0f}, up[] = {5.0f, -40.0f};
+  const float down[] = {1.0f};
+  const auto linear = [](const float* value) {
+    ops::LinearSource source;
+    source.weight = ConstTensorView(value, DType::kF32, {1, 1});
+    return source;
+  };
+  std::vector<ops::ExpertSource> experts;
+  for (int e = 0; e < 2; ++e) {
+    experts.push_back(
+        {.w1 = linear(&gate[e]), .w2 = linear(down), .w3 = linear(&up[e])});
+  }
+  const TensorView acc = device->Zeros(DType::kF32, {2, 1});
+  device->ops().RoutedExperts(
+      {.x = device->Put(DType::kF32, {2, 1}, {1.0f, 1.0f}),
+       .experts = device->Bind(experts),
+       .ids = device->PutInts({2, 1}, {0, 1}),
+       .weights = device->Put(DType::kF32, {2, 1}, {1.0f, 0.5f}),
+       .acc = acc});
+  const std::vector<float> got = device->Get(acc);
+  EXPECT_NEAR(got[0], 0.0, 1e-9);  // silu(-40) * 5; silu(-10) * 5 = -2e-3
+  EXPECT_NEAR(got[1], 10 / (1 + std::exp(-10.0)) * -10 * 0.5, 1e-4);
+}
+
 TEST_P(MoeTest, SharedExpertIsClamped) {
   const auto device = Make(Official());
   const TensorView x = device->Put(Golden("expert.x"));
