@@ -5,36 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <functional>
-#include <new>
+#include <algorithm>
 #include <vector>
 
+#include "backends/cpu/alloc_count_test.h"
 #include "backends/cpu/layer_test.h"
-
-namespace {
-// Counts allocations of the whole process, the worker threads included.
-std::atomic<int64_t> n_allocations{0};
-}  // namespace
-
-void* operator new(size_t bytes) {
-  n_allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* p = std::malloc(bytes)) return p;
-  throw std::bad_alloc();
-}
-void* operator new(size_t bytes, std::align_val_t align) {
-  n_allocations.fetch_add(1, std::memory_order_relaxed);
-  const auto a = static_cast<size_t>(align);
-  if (void* p = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, size_t, std::align_val_t) noexcept {
-  std::free(p);
-}
 
 namespace belay::cpu {
 namespace {
@@ -104,12 +79,12 @@ TEST(CpuTest, StepsAllocateNothing) {
     TestLayer layer(NumericsOf(mode), 2);
     layer.Run({{0, 0, 70}});
     layer.Prepare({{0, 70, 1}, {1, 0, 3}});
-    const int64_t before = n_allocations.load();
+    const int64_t before = AllocationCount();
     layer.Step();
-    EXPECT_EQ(n_allocations.load() - before, 0);
+    EXPECT_EQ(AllocationCount() - before, 0);
     // The hook counts: a vector is an allocation.
     const std::vector<int> hooked(3);
-    EXPECT_GT(n_allocations.load() + static_cast<int64_t>(hooked[0]), before);
+    EXPECT_GT(AllocationCount() + static_cast<int64_t>(hooked[0]), before);
   }
 }
 
