@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/test_model.h"
+
+#include <string_view>
+
+#include "backends/ref/ref.h"
+#include "support/value.h"
+#ifdef BELAY_TEST_CPU
+#include "backends/cpu/cpu.h"
+#endif
+
+namespace belay::test {
+namespace {
+
+std::unique_ptr<ops::Backend> MakeBackend(const std::string& name,
+                                          const ops::Numerics& numerics,
+                                          [[maybe_unused]] ThreadPool* pool) {
+#ifdef BELAY_TEST_CPU
+  if (name == "cpu") return Value(cpu::Create(numerics, pool));
+#endif
+  BELAY_CHECK(name == "ref");
+  return Value(ref::Create(numerics));
+}
+
+}  // namespace
+
+std::vector<std::string> BackendNames() {
+#ifdef BELAY_TEST_CPU
+  return {"ref", "cpu"};
+#else
+  return {"ref"};
+#endif
+}
+
+TestModel::TestModel(const std::string& folder, const ModelOptions& options)
+    : rank_(options.rank),
+      checkpoint_(Value(checkpoint::Checkpoint::Open(folder))),
+      config_(checkpoint_->config()),
+      pool_(Value(ThreadPool::Create(options.n_threads))) {
+  if (options.edit_config) options.edit_config(config_);
+  ops::Numerics numerics;
+  numerics.mode = options.exact ? ops::NumericsMode::kExact
+                                : ops::NumericsMode::kOfficial;
+  numerics.act_block = config_.fp8_block;
+  numerics.kv_group = config_.kv_quant_group;
+  numerics.index_group = config_.index_quant_group;
+  numerics.norm_eps = config_.norm_eps;
+  backend_ = MakeBackend(options.backend, numerics, pool_.get());
+  if (options.wrap_backend) {
+    backend_ = options.wrap_backend(std::move(backend_));
+  }
+  const auto lookup = [this](std::string_view name) {
+    return checkpoint_->Slice(name, rank_);
+  };
+  weights_ = Value(model::BindWeights(config_, rank_, lookup, *backend_));
+}
+
+}  // namespace belay::test
