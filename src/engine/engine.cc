@@ -164,11 +164,6 @@ int64_t EngineImpl::PagesFor(const Sequence& sequence) const {
 void EngineImpl::Admit() {
   while (!waiting_.empty()) {
     Sequence& next = *waiting_.front();
-    if (next.cancelled) {
-      events_.push_back({next.id, -1, FinishReason::kCancelled});
-      waiting_.pop_front();
-      continue;
-    }
     // First come, first served: a small request never overtakes a large one.
     if (free_slots_.empty() || PagesFor(next) > pages_.n_free()) return;
     next.slot = free_slots_.back();
@@ -326,6 +321,11 @@ Status EngineImpl::RunMtp() {
 }
 
 void EngineImpl::Release() {
+  std::erase_if(waiting_, [this](const std::unique_ptr<Sequence>& s) {
+    if (!s->cancelled) return false;
+    events_.push_back({s->id, -1, FinishReason::kCancelled});
+    return true;
+  });
   std::erase_if(running_, [this](const std::unique_ptr<Sequence>& s) {
     if (s->cancelled && s->finish == FinishReason::kNone) {
       events_.push_back({s->id, -1, FinishReason::kCancelled});

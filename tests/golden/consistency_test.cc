@@ -83,8 +83,7 @@ TEST_P(ConsistencyTest, DecodeEqualsPrefill) {
       const auto i = static_cast<size_t>(p);
       ASSERT_EQ(stepper.Run({{0, Pos(p), {tokens[i]}}})[0], whole.main[i])
           << "position " << p << " after a prompt of " << n_prompt;
-      ASSERT_EQ(stepper.RunMtp({{0, Pos(p), {tokens[i + 1]}}})[0],
-                whole.mtp[i])
+      ASSERT_EQ(stepper.RunMtp({{0, Pos(p), {tokens[i + 1]}}})[0], whole.mtp[i])
           << "MTP, position " << p << " after a prompt of " << n_prompt;
     }
   }
@@ -198,11 +197,10 @@ TEST_P(ConsistencyTest, RejectedDraftsLeaveNoTrace) {
     stepper.RunMtp({{0, 0, Slice(tokens, 1, n_prompt)}});
     for (int64_t p = n_prompt; p < n_end; ++p) {
       const auto i = static_cast<size_t>(p);
-      const auto wrong = static_cast<int32_t>(
-          (tokens[i + 1] + 1 + p) % model_.config().vocab_size);
+      const auto wrong = static_cast<int32_t>((tokens[i + 1] + 1 + p) %
+                                              model_.config().vocab_size);
       ASSERT_NE(wrong, tokens[i + 1]);
-      const Logits main =
-          stepper.Run({{0, Pos(p), {tokens[i], wrong}}});
+      const Logits main = stepper.Run({{0, Pos(p), {tokens[i], wrong}}});
       ASSERT_EQ(main[0], whole.main[i]) << "position " << p;
       ASSERT_NE(main[1], whole.main[std::min(i + 1, whole.main.size() - 1)]);
       // As the engine does: the rejected position gets any id.
@@ -213,13 +211,14 @@ TEST_P(ConsistencyTest, RejectedDraftsLeaveNoTrace) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, ConsistencyTest,
-    ::testing::Combine(::testing::ValuesIn(BackendNames()),
-                       ::testing::Values("official", "exact")),
-    [](const auto& test) {
-      return std::get<0>(test.param) + "_" + std::get<1>(test.param);
-    });
+INSTANTIATE_TEST_SUITE_P(All, ConsistencyTest,
+                         ::testing::Combine(::testing::ValuesIn(BackendNames()),
+                                            ::testing::Values("official",
+                                                              "exact")),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" +
+                                  std::get<1>(test.param);
+                         });
 
 }  // namespace
 }  // namespace belay::test

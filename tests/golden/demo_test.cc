@@ -38,8 +38,7 @@ const Samples& DemoSamples() {
     Samples read;
     read.mtp_acceptance = json.at("mtp_acceptance");
     for (const auto& sample : json.at("samples")) {
-      read.all.push_back(
-          {sample.at("prompt_ids"), sample.at("token_ids")});
+      read.all.push_back({sample.at("prompt_ids"), sample.at("token_ids")});
     }
     return read;
   }();
@@ -52,8 +51,8 @@ class DemoTest : public ::testing::TestWithParam<std::string> {
 
   // Answers all samples and holds them; returns what the engine counted.
   engine::EngineStats Answer(const engine::EngineOptions& options) {
-    auto engine = Value(engine::Engine::Create(
-        model_.parts<engine::EngineParts>(), options));
+    auto engine = Value(
+        engine::Engine::Create(model_.parts<engine::EngineParts>(), options));
     std::map<engine::RequestId, size_t> sample_of;
     std::vector<std::vector<int32_t>> got(DemoSamples().all.size());
     for (size_t i = 0; i < got.size(); ++i) {
@@ -72,11 +71,11 @@ class DemoTest : public ::testing::TestWithParam<std::string> {
       EXPECT_EQ(got[i], DemoSamples().all[i].answer) << "sample " << i;
     }
     const engine::EngineStats stats = engine->stats();
-    std::printf("  prefill %.0f tokens/s, decode %.0f tokens/s\n",
-                static_cast<double>(stats.n_prefill_tokens) /
-                    stats.prefill_seconds,
-                static_cast<double>(stats.n_decode_tokens) /
-                    std::max(stats.decode_seconds, 1e-9));
+    std::printf(
+        "  prefill %.0f tokens/s, decode %.0f tokens/s\n",
+        static_cast<double>(stats.n_prefill_tokens) / stats.prefill_seconds,
+        static_cast<double>(stats.n_decode_tokens) /
+            std::max(stats.decode_seconds, 1e-9));
     return stats;
   }
 

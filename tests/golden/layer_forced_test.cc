@@ -56,8 +56,8 @@ class ForceLayers final : public model::Hooks {
     for (int64_t t = 0; t < selection.n_rows(); ++t) {
       int32_t* chosen = selection.row<int32_t>(t);
       std::fill_n(chosen, selection.dim(1), -1);
-      std::copy_n(rows.row<int32_t>(t),
-                  std::min(rows.dim(1), selection.dim(1)), chosen);
+      std::copy_n(rows.row<int32_t>(t), std::min(rows.dim(1), selection.dim(1)),
+                  chosen);
     }
   }
 

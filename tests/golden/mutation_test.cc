@@ -50,7 +50,8 @@ class SwappedNibbles final : public WrappedBackend {
     std::vector<ops::ExpertSource> wrong(experts.begin(), experts.end());
     for (ops::ExpertSource& e : wrong) {
       for (ops::LinearSource* linear : {&e.w1, &e.w2, &e.w3}) {
-        if (linear->weight.dtype() == DType::kI8) linear->weight = Swap(*linear);
+        if (linear->weight.dtype() == DType::kI8)
+          linear->weight = Swap(*linear);
       }
     }
     return inner().BindExperts(wrong, first);
@@ -223,8 +224,7 @@ INSTANTIATE_TEST_SUITE_P(
         Operator<LateRows>("LateRows"), Operator<NoSink>("NoSink"),
         Operator<NoCompressedRows>("NoCompressedRows"),
         Operator<NoInverseRope>("NoInverseRope"), Operator<NoApe>("NoApe"),
-        Operator<NoBias>("NoBias"),
-        Operator<NoMtpEmbedding>("NoMtpEmbedding"),
+        Operator<NoBias>("NoBias"), Operator<NoMtpEmbedding>("NoMtpEmbedding"),
         Operator<NoHadamardKeys>("NoHadamardKeysOnly"),
         Number("RopeTheta",
                [](spec::ModelConfig& c) { c.rope_theta = 160000; }),

@@ -93,8 +93,8 @@ double EqualExpertSets(ConstTensorView golden, ConstTensorView got,
   for (int64_t i = 0; i < n_sets; ++i, g += k, t += k) {
     if (!margin.empty() && !(margin.as<float>().data()[i] > floor)) continue;
     ++n_looked;
-    n_equal += std::multiset<int32_t>(g, g + k) ==
-               std::multiset<int32_t>(t, t + k);
+    n_equal +=
+        std::multiset<int32_t>(g, g + k) == std::multiset<int32_t>(t, t + k);
   }
   BELAY_CHECK(n_looked > 0);
   return static_cast<double>(n_equal) / static_cast<double>(n_looked);

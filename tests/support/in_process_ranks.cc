@@ -17,8 +17,8 @@ void InProcessRank::AllReduceSum(TensorView x) {
   for (const ConstTensorView& part : meeting_.parts) {
     BELAY_CHECK(part.shape() == x.shape() && part.dtype() == x.dtype());
     for (size_t i = 0; i < sum.size(); ++i) {
-      sum[i] += is_f32 ? part.as<float>()[i]
-                       : F32FromBf16(part.as<uint16_t>()[i]);
+      sum[i] +=
+          is_f32 ? part.as<float>()[i] : F32FromBf16(part.as<uint16_t>()[i]);
     }
   }
   // Nobody overwrites what another still reads.

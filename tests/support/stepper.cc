@@ -16,8 +16,7 @@ Stepper::Stepper(TestModel& model, const StepperOptions& options)
   layout.mtp = true;
   layout.exact = !model.backend().numerics().official();
   layout_ = Value(spec::MakeLayout(model.config(), model.rank(), layout));
-  state_ =
-      Value(model::CreateState(model.config(), layout_, model.backend()));
+  state_ = Value(model::CreateState(model.config(), layout_, model.backend()));
   inputs_.emplace(layout_, state_->step);
   // Pages of a slot are neither neighbours nor in order.
   const int64_t n_pages = layout_.max_pages_per_slot;
@@ -50,8 +49,7 @@ Logits Stepper::Pass(const std::vector<Part>& parts, bool mtp) {
   } else {
     model::Forward(context_, plan);
   }
-  const TensorView logits =
-      state_->activations.ForTokens(0, n_tokens).logits;
+  const TensorView logits = state_->activations.ForTokens(0, n_tokens).logits;
   Logits rows(static_cast<size_t>(n_tokens));
   for (int64_t i = 0; i < n_tokens; ++i) {
     auto& row = rows[static_cast<size_t>(i)];
@@ -76,8 +74,8 @@ std::vector<int32_t> RandomTokens(int64_t n, int64_t vocab, uint64_t seed) {
   for (int64_t i = 0; i < n; ++i) {
     // Knuth's MMIX generator; its high bits are good enough for token ids.
     state = state * 6364136223846793005u + 1442695040888963407u;
-    tokens.push_back(static_cast<int32_t>((state >> 33) %
-                                          static_cast<uint64_t>(vocab)));
+    tokens.push_back(
+        static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(vocab)));
   }
   return tokens;
 }

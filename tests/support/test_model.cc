@@ -39,8 +39,8 @@ TestModel::TestModel(const std::string& folder, const ModelOptions& options)
       pool_(Value(ThreadPool::Create(options.n_threads))) {
   if (options.edit_config) options.edit_config(config_);
   ops::Numerics numerics;
-  numerics.mode = options.exact ? ops::NumericsMode::kExact
-                                : ops::NumericsMode::kOfficial;
+  numerics.mode =
+      options.exact ? ops::NumericsMode::kExact : ops::NumericsMode::kOfficial;
   numerics.act_block = config_.fp8_block;
   numerics.kv_group = config_.kv_quant_group;
   numerics.index_group = config_.index_quant_group;
