@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
@@ -237,16 +238,19 @@ TEST_F(EngineTest, CancelsInEveryState) {
 
 TEST_F(EngineTest, RefusesBadRequests) {
   const auto engine = Make({.max_context = 256, .n_pages = 1});
-  const auto refused = [&](Request request) {
-    const auto id = engine->Submit(std::move(request));
-    return ErrorOf(id.status());
+  const auto refused = [&](Tokens prompt, int32_t max_tokens = 128,
+                           SamplingParams sampling = {}) {
+    Request request;
+    request.prompt = std::move(prompt);
+    request.max_tokens = max_tokens;
+    request.sampling = sampling;
+    return ErrorOf(engine->Submit(std::move(request)).status());
   };
-  EXPECT_EQ(refused({.prompt = {}}), "ARG-004");
-  EXPECT_EQ(refused({.prompt = {1, kScriptVocab}}), "ARG-003");
-  EXPECT_EQ(refused({.prompt = {-1}}), "ARG-003");
-  EXPECT_EQ(refused({.prompt = Prompt(256)}), "ENG-001");
-  EXPECT_EQ(refused({.prompt = Prompt(100), .max_tokens = 100}), "ENG-001")
-      << "two pages of one";
+  EXPECT_EQ(refused({}), "ARG-004");
+  EXPECT_EQ(refused({1, kScriptVocab}), "ARG-003");
+  EXPECT_EQ(refused({-1}), "ARG-003");
+  EXPECT_EQ(refused(Prompt(256)), "ENG-001");
+  EXPECT_EQ(refused(Prompt(100), 100), "ENG-001") << "two pages of one";
   const std::vector<SamplingParams> bad = {
       {.temperature = -1}, {.temperature = std::nanf("")},
       {.top_k = -1},       {.top_p = 0},
@@ -254,7 +258,7 @@ TEST_F(EngineTest, RefusesBadRequests) {
       {.min_p = 1.5f},     {.temperature = INFINITY},
   };
   for (const SamplingParams& sampling : bad) {
-    EXPECT_EQ(refused({.prompt = {1}, .sampling = sampling}), "ARG-007")
+    EXPECT_EQ(refused({1}, 1, sampling), "ARG-007")
         << sampling.temperature << " " << sampling.top_k << " "
         << sampling.top_p << " " << sampling.min_p;
   }
@@ -262,7 +266,7 @@ TEST_F(EngineTest, RefusesBadRequests) {
 }
 
 TEST_F(EngineTest, RefusesPlansThatCannotHold) {
-  EXPECT_EQ(ErrorOf(Create({.max_context = 2048}).status()), "ENG-001");
+  EXPECT_EQ(ErrorOf(Create({.max_context = 4097}).status()), "ENG-001");
   EXPECT_EQ(ErrorOf(Create({.n_slots = 0}).status()), "ARG-001");
   EXPECT_EQ(ErrorOf(Create({.max_context = 0}).status()), "ARG-001");
 

@@ -178,7 +178,7 @@ struct ScriptedModel {
     config.n_layers = 1;
     config.n_mtp_layers = 1;
     config.vocab_size = kScriptVocab;
-    config.max_positions = 1024;
+    config.max_positions = 4096;
     config.n_heads = 1;
     config.head_dim = 128;
     config.q_lora_rank = 8;

@@ -79,8 +79,8 @@ class Broken {
   }
 
   // Header and data of model.safetensors, to be changed at will.
-  void EditModel(const std::function<void(Json& header, std::string& data)>&
-                     edit) {
+  void EditModel(
+      const std::function<void(Json& header, std::string& data)>& edit) {
     const std::string file = ReadAll(model());
     uint64_t n = 0;
     std::memcpy(&n, file.data(), sizeof(n));
@@ -108,8 +108,7 @@ class Broken {
 
 // The bytes of a tensor.
 char* DataOf(const Json& header, std::string& data, const std::string& name) {
-  return data.data() +
-         header.at(name).at("data_offsets").at(0).get<uint64_t>();
+  return data.data() + header.at(name).at("data_offsets").at(0).get<uint64_t>();
 }
 
 struct CheckpointCase {
@@ -304,9 +303,9 @@ TEST(BadArgumentTest, TokensFiles) {
   const fs::path path = fs::temp_directory_path() /
                         ("belay_tokens_" + std::to_string(getpid()) + ".json");
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"[]", "ARG-004"},        {"{\"a\": 1}", "ARG-005"},
+      {"[]", "ARG-004"},         {"{\"a\": 1}", "ARG-005"},
       {"[1, \"2\"]", "ARG-005"}, {"[1, 2.5]", "ARG-005"},
-      {"not json", "ARG-005"},  {"[1, -4]", "ARG-003"},
+      {"not json", "ARG-005"},   {"[1, -4]", "ARG-003"},
   };
   for (const auto& [text, id] : cases) {
     SCOPED_TRACE(text);
@@ -361,10 +360,10 @@ TEST(FullDiskTest, RunSaysSo) {
 }
 
 TEST(InterruptTest, CtrlCEndsARun) {
-  const ProcessResult result = RunProgram(
-      {"run", "--model", kDemo, "--tokens", "1,2,3", "--max-tokens", "900000",
-       "--max-context", "1000000", "--ignore-eos"},
-      {.interrupt_after_ms = 1500});
+  const ProcessResult result =
+      RunProgram({"run", "--model", kDemo, "--tokens", "1,2,3", "--max-tokens",
+                  "900000", "--max-context", "1000000", "--ignore-eos"},
+                 {.interrupt_after_ms = 1500});
   EXPECT_EQ(result.code, 130) << result.err;
   EXPECT_NE(result.err.find("SYS-004"), std::string::npos) << result.err;
 }

@@ -35,32 +35,32 @@ void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
 void __libc_free(void*);
 
-void* malloc(size_t n) {
+void* malloc(size_t n) noexcept {
   CountOne();
   return __libc_malloc(n);
 }
-void* calloc(size_t n, size_t size) {
+void* calloc(size_t n, size_t size) noexcept {
   CountOne();
   return __libc_calloc(n, size);
 }
-void* realloc(void* p, size_t n) {
+void* realloc(void* p, size_t n) noexcept {
   CountOne();
   return __libc_realloc(p, n);
 }
-void* memalign(size_t alignment, size_t n) {
+void* memalign(size_t alignment, size_t n) noexcept {
   CountOne();
   return __libc_memalign(alignment, n);
 }
-void* aligned_alloc(size_t alignment, size_t n) {
+void* aligned_alloc(size_t alignment, size_t n) noexcept {
   CountOne();
   return __libc_memalign(alignment, n);
 }
-int posix_memalign(void** out, size_t alignment, size_t n) {
+int posix_memalign(void** out, size_t alignment, size_t n) noexcept {
   CountOne();
   *out = __libc_memalign(alignment, n);
   return *out == nullptr ? ENOMEM : 0;
 }
-void free(void* p) { __libc_free(p); }
+void free(void* p) noexcept { __libc_free(p); }
 }
 
 namespace belay::test {
@@ -80,7 +80,8 @@ TEST(AllocationCounterTest, Counts) {
   EXPECT_EQ(Count([] {}), 0);
   EXPECT_GE(Count([] { delete new volatile int(3); }), 1);
   EXPECT_GE(Count([] { std::free(std::calloc(1, 100)); }), 1);
-  EXPECT_GE(Count([] { std::make_unique<std::vector<int>>(10); }), 2);
+  static std::unique_ptr<std::vector<int>> kept;
+  EXPECT_EQ(Count([] { kept = std::make_unique<std::vector<int>>(10); }), 2);
 }
 
 engine::Request MakeRequest(const TestModel& model, int64_t n_prompt,

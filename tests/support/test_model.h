@@ -25,12 +25,12 @@ struct ModelOptions {
   std::string backend = "ref";
   bool exact = false;
   int n_threads = 2;
-  spec::Rank rank;
+  spec::Rank rank = {};
   // For wrong models on purpose: changes the config after the checkpoint has
   // been checked, and puts something between model and back end.
-  std::function<void(spec::ModelConfig&)> edit_config;
+  std::function<void(spec::ModelConfig&)> edit_config = {};
   std::function<std::unique_ptr<ops::Backend>(std::unique_ptr<ops::Backend>)>
-      wrap_backend;
+      wrap_backend = {};
 };
 
 // Ends the program when the checkpoint does not load.
