@@ -266,7 +266,8 @@ TEST(BadArgumentTest, RunNamesTheArgument) {
     return more;
   };
   const std::vector<ArgumentCase> cases = {
-      {"ARG-001", {}},
+      {"ARG-004", {}},
+      {"ARG-001", with({"--tokens-file", "also.json"})},
       {"ARG-001", with({"--no-such-option"})},
       {"ARG-001", with({"--max-tokens", "0"})},
       {"ARG-001", with({"--max-tokens", "many"})},
