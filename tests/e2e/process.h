@@ -16,8 +16,8 @@ struct ProcessResult {
 
 struct ProcessOptions {
   std::vector<std::string> environment = {"LC_ALL=C.UTF-8"};
-  std::string out_path =
-      {};  // a file or device in place of the captured output
+  // A file or device in place of the captured output.
+  std::string out_path = {};
   int interrupt_after_ms = 0;  // > 0: sends SIGINT then
 };
 
