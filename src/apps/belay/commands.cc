@@ -6,6 +6,8 @@ namespace belay::apps {
 void AddCommands(CLI::App& app, Context& context) {
   AddRun(app, context);
   AddTrace(app, context);
+  AddRender(app, context);
+  AddParse(app, context);
   AddInspect(app, context);
   AddMakeModel(app, context);
   AddTokenize(app, context);

@@ -17,6 +17,8 @@ void AddInspect(CLI::App& app, Context& context);
 void AddMakeModel(CLI::App& app, Context& context);
 void AddTokenize(CLI::App& app, Context& context);
 void AddDetokenize(CLI::App& app, Context& context);
+void AddRender(CLI::App& app, Context& context);
+void AddParse(CLI::App& app, Context& context);
 
 }  // namespace belay::apps
 

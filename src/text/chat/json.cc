@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 namespace belay::text {
 namespace {
@@ -92,8 +93,7 @@ JsonValue JsonValue::Array(std::vector<JsonValue> items) {
   return result;
 }
 
-JsonValue JsonValue::Object(
-    std::vector<std::pair<std::string, JsonValue>> members) {
+JsonValue JsonValue::Object(std::vector<JsonMember> members) {
   JsonValue result;
   result.kind = Kind::kObject;
   result.members = std::move(members);

@@ -11,12 +11,13 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
 
 namespace belay::text {
+
+struct JsonMember;
 
 // One JSON value. Plain data: what a kind does not use stays empty.
 struct JsonValue {
@@ -27,16 +28,15 @@ struct JsonValue {
   // kString: the characters, UTF-8. kNumber: as Python prints it: integers of
   // any length, floats as repr(), NaN, Infinity, -Infinity.
   std::string text;
-  std::vector<JsonValue> items;                            // kArray
-  std::vector<std::pair<std::string, JsonValue>> members;  // kObject, in order
+  std::vector<JsonValue> items;     // kArray
+  std::vector<JsonMember> members;  // kObject, in order
 
-  static JsonValue Null() { return {}; }
+  static JsonValue Null();
   static JsonValue Bool(bool value);
   static JsonValue Integer(long long value);
   static JsonValue String(std::string value);
   static JsonValue Array(std::vector<JsonValue> items);
-  static JsonValue Object(
-      std::vector<std::pair<std::string, JsonValue>> members);
+  static JsonValue Object(std::vector<JsonMember> members);
 
   bool is_null() const { return kind == Kind::kNull; }
   bool is_string() const { return kind == Kind::kString; }
@@ -53,6 +53,13 @@ struct JsonValue {
   // "null", "bool", "number", "string", "array", "object": for messages.
   const char* KindName() const;
 };
+
+struct JsonMember {
+  std::string name;
+  JsonValue value;
+};
+
+inline JsonValue JsonValue::Null() { return {}; }
 
 // Arrays and objects may be nested this deep, which is also what keeps the
 // recursion over them inside any thread's stack.

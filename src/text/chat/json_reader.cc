@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error_ids.h"
 #include "text/chat/json.h"
@@ -187,9 +188,9 @@ class Reader {
       BELAY_RETURN_IF_ERROR(ReadValue(&member, depth + 1));
       const auto [found, is_new] = place.emplace(key, value->members.size());
       if (is_new) {
-        value->members.emplace_back(std::move(key), std::move(member));
+        value->members.push_back({std::move(key), std::move(member)});
       } else {
-        value->members[found->second].second = std::move(member);
+        value->members[found->second].value = std::move(member);
       }
       SkipBlanks();
       if (Take("}")) return absl::OkStatus();

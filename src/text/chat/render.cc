@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error_ids.h"
+#include "base/file.h"
 #include "text/chat/templates.h"
 #include "text/chat/tokens.h"
 
@@ -284,6 +285,19 @@ std::optional<EncodingRevision> RevisionOfEncoder(std::string_view source) {
   if (has("Reasoning Effort: Absolute maximum")) {
     return EncodingRevision::kInitial;
   }
+  return std::nullopt;
+}
+
+std::optional<EncodingRevision> RevisionOfCheckpoint(
+    const std::string& folder) {
+  if (const auto source = ReadFile(folder + "/encoding/encoding_dsv4.py");
+      source.ok()) {
+    if (const auto revision = RevisionOfEncoder(*source)) return revision;
+  }
+  const auto config = ReadFile(folder + "/config.json");
+  const bool has_dspark =
+      config.ok() && config->find("\"dspark_") != std::string::npos;
+  if (has_dspark) return EncodingRevision::k0731;
   return std::nullopt;
 }
 

@@ -38,6 +38,11 @@ StatusOr<EncodingRevision> ParseEncodingRevision(std::string_view name);
 // names neither effort prompt.
 std::optional<EncodingRevision> RevisionOfEncoder(std::string_view source);
 
+// The same for a checkpoint's folder: by encoding/encoding_dsv4.py, else by
+// the dspark_ keys in config.json, which came with 0731. Nothing when neither
+// tells; files that are missing are no error.
+std::optional<EncodingRevision> RevisionOfCheckpoint(const std::string& folder);
+
 // The prompt text, UTF-8. Messages are merged, tool results put into the order
 // of the calls, and earlier reasoning dropped as the request says.
 // Errors: CHAT-004 (a developer message without content), CHAT-007 (an effort

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/chat/render.h"
 
+#include <filesystem>
+#include <fstream>
+
 #include "base/file.h"
 #include "gtest/gtest.h"
 #include "text/chat/json.h"
@@ -234,6 +237,20 @@ TEST(RevisionOfEncoderTest, TellsByTheEffortTexts) {
                               "Reasoning Effort: Beyond maximum"),
             EncodingRevision::k0731);
   EXPECT_EQ(RevisionOfEncoder("print()"), std::nullopt);
+}
+
+TEST(RevisionOfCheckpointTest, TellsByTheFilesOfTheFolder) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "belay_revision";
+  fs::remove_all(folder);
+  fs::create_directories(folder / "encoding");
+  EXPECT_EQ(RevisionOfCheckpoint(folder), std::nullopt);
+  std::ofstream(folder / "config.json") << R"({"dspark_block_size": 5})";
+  EXPECT_EQ(RevisionOfCheckpoint(folder), EncodingRevision::k0731);
+  std::ofstream(folder / "encoding" / "encoding_dsv4.py")
+      << "Reasoning Effort: Absolute maximum";
+  EXPECT_EQ(RevisionOfCheckpoint(folder), EncodingRevision::kInitial);
+  fs::remove_all(folder);
 }
 
 }  // namespace
