@@ -77,11 +77,12 @@ std::string_view WithoutBlanksAtEnd(std::string_view text) {
 
 }  // namespace
 
-void JsonValueStream::Feed(std::string_view text, std::string* out) {
-  for (const char c : text) {
-    if (broken()) return;
-    Step(c, out);
+size_t JsonValueStream::Feed(std::string_view text, std::string* out) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (!broken()) Step(text[at], out);
+    if (broken()) return at;
   }
+  return text.size();
 }
 
 void JsonValueStream::Step(char c, std::string* out) {

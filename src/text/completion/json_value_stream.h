@@ -3,6 +3,7 @@
 #ifndef BELAY_TEXT_COMPLETION_JSON_VALUE_STREAM_H_
 #define BELAY_TEXT_COMPLETION_JSON_VALUE_STREAM_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -25,8 +26,9 @@ namespace belay::text {
 // The result does not depend on how the input is cut into pieces.
 class JsonValueStream {
  public:
-  // Appends to `out` what is certain by now. Nothing more once broken.
-  void Feed(std::string_view text, std::string* out);
+  // Appends to `out` what is certain by now. Returns the bytes taken: all, or
+  // those before the byte that broke the value.
+  size_t Feed(std::string_view text, std::string* out);
 
   // The value has ended. False when it is no JSON and cannot be made JSON;
   // `out` then holds a useless beginning.

@@ -227,7 +227,8 @@ void CompletionParser::TakeValue(size_t n_bytes) {
   if (value_is_string_) {
     AppendJsonEscaped(text, &json);
   } else {
-    json_.Feed(text, &json);
+    // What is behind the byte that breaks it is looked at anew.
+    n_bytes = json_.Feed(text, &json);
   }
   ConsumeRaw(n_bytes);
   EmitArguments(json);

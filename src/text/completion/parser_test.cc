@@ -159,6 +159,9 @@ std::vector<std::string> Corpus() {
                                  Eos() + "!"))),
       Block(Invoke("f", Json("a", "Paris") + Json("b", "\"a \"b\" c\"") +
                             Json("c", "{\"x\": True, \"y\": \"p\"q\"}"))),
+      "\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"f\">\n"
+      "<｜DSML｜parameter name=\"q\" string=\"false\">{x>\n"
+      "</｜DSML｜invoke>\n</｜DSML?｜tool_calls>",
       Block(""),
       "a</think>b<think>c" + Eos() + "d",
       "你好\xE4\xBD 😀\xFF<｜DSML",
