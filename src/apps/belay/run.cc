@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay run`: the whole road from a checkpoint folder and a prompt to tokens.
+// `belay run`: the whole road from a checkpoint folder and a prompt to text.
 // The numbers are the stops of docs/walk.md.
 #include "apps/belay/run/run.h"
 
 #include <memory>
 
 #include "apps/belay/model/loaded_model.h"
-#include "apps/belay/model/token_args.h"
 #include "apps/belay/run/report.h"
 #include "apps/belay/shell/interrupt.h"
 #include "base/error_ids.h"
@@ -17,9 +16,9 @@ namespace belay::apps {
 StatusOr<ExitCode> Run(const RunArgs& args, const Context& context) {
   const std::atomic<bool>& interrupted = CatchInterrupts();
 
-  // 5  The prompt, as token ids.
-  BELAY_ASSIGN_OR_RETURN(engine::Request request, RequestFrom(args));
-  BELAY_RETURN_IF_ERROR(engine::CheckSampling(request.sampling));
+  // 5  Messages -> prompt text -> token ids.
+  BELAY_ASSIGN_OR_RETURN(const RunPrompt prompt, PromptFrom(args, context));
+  BELAY_ASSIGN_OR_RETURN(engine::Request request, RequestFrom(args, prompt));
 
   // 2  The config and the table of tensors that it implies; 3  the files,
   // mapped and checked against it; 8, 9  the back end; 4  the weights, bound.
@@ -35,18 +34,19 @@ StatusOr<ExitCode> Run(const RunArgs& args, const Context& context) {
       engine::Engine::Create({&model->config(), model->weights.get(),
                               model->backend.get(), &model->communicator},
                              options));
-  Answer answer(args, *model, context);
-  answer.Start(request);
+  Answer answer(args, prompt, *model, context);
+  const uint64_t seed = request.sampling.seed;
   BELAY_ASSIGN_OR_RETURN(const engine::RequestId id,
                          engine->Submit(std::move(request)));
 
-  // 7  Each step is one forward pass; 10  and one token sampled from it.
+  // 7  Each step is one forward pass, 10  a token is sampled from it, and text
+  // comes out at the other end.
   while (engine->HasWork()) {
     if (interrupted) engine->Cancel(id);
     BELAY_ASSIGN_OR_RETURN(const auto events, engine->Step());
     for (const engine::Event& event : events) answer.Take(event);
   }
-  return answer.Finish(*engine);
+  return answer.Finish(*engine, seed);
 }
 
 }  // namespace belay::apps

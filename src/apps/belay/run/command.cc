@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
-#include <random>
 #include <string>
 
 #include "apps/belay/commands.h"
-#include "apps/belay/model/token_args.h"
 #include "apps/belay/run/run.h"
 #include "base/error_ids.h"
 
@@ -27,14 +25,7 @@ size_t AvailableBytes() {
   return 0;
 }
 
-void AddOptions(CLI::App& command, RunArgs& args, Context& context) {
-  AddModelOptions(command, args.model, context);
-  command.add_option(
-      "--tokens", args.tokens,
-      context.T("prompt as token ids: 5,7,9", "以词元 id 给出提示：5,7,9"));
-  command.add_option("--tokens-file", args.tokens_file,
-                     context.T("file with a JSON array of token ids",
-                               "含词元 id JSON 数组的文件"));
+void AddGenerationOptions(CLI::App& command, RunArgs& args, Context& context) {
   command.add_option("--max-tokens", args.max_tokens,
                      context.T("tokens to generate (default 128)",
                                "最多生成的词元数（默认 128）"));
@@ -78,27 +69,34 @@ void AddOptions(CLI::App& command, RunArgs& args, Context& context) {
   AddJsonFlag(command, context);
 }
 
-}  // namespace
-
-StatusOr<engine::Request> RequestFrom(const RunArgs& args) {
-  engine::Request request;
-  if (args.max_tokens < 1) {
-    return MakeError(kArgUsage, {.where = "--max-tokens",
-                                 .what = "",
-                                 .expected = ">= 1",
-                                 .got = std::to_string(args.max_tokens)});
-  }
-  if (!args.explain) {
-    BELAY_ASSIGN_OR_RETURN(request.prompt,
-                           TokensFrom(args.tokens, args.tokens_file));
-  }
-  request.max_tokens = args.max_tokens;
-  request.sampling = args.sampling;
-  if (!args.seed_given && args.sampling.temperature > 0) {
-    request.sampling.seed = std::random_device{}();
-  }
-  return request;
+void AddOptions(CLI::App& command, RunArgs& args, Context& context) {
+  AddModelOptions(command, args.model, context);
+  command.add_option(
+      "--tokens", args.tokens,
+      context.T("prompt as token ids: 5,7,9", "以词元 id 给出提示：5,7,9"));
+  command.add_option("--tokens-file", args.tokens_file,
+                     context.T("file with a JSON array of token ids",
+                               "含词元 id JSON 数组的文件"));
+  command.add_option(
+      "--prompt", args.prompt,
+      context.T("prompt as a user's message", "以用户消息给出提示"));
+  command.add_option("--prompt-file", args.prompt_file,
+                     context.T("the same from a file; - is standard input",
+                               "同上，取自文件；- 表示标准输入"));
+  command.add_option("--messages", args.messages,
+                     context.T("file with messages or a request in JSON",
+                               "含 JSON 消息或请求的文件"));
+  command.add_option(
+      "--tools", args.tools,
+      context.T("file with a list of tools in JSON", "含 JSON 工具列表的文件"));
+  command.add_flag("--raw", args.raw,
+                   context.T("text as it is: no chat encoding, no parsing",
+                             "原样文本：不套用对话编码，不解析"));
+  AddTalkOptions(command, args.talk, context);
+  AddGenerationOptions(command, args, context);
 }
+
+}  // namespace
 
 StatusOr<engine::EngineOptions> OptionsFrom(const RunArgs& args,
                                             const engine::Request& request,
@@ -133,8 +131,8 @@ void AddRun(CLI::App& app, Context& context) {
       {.name = "run",
        .about = context.T("Answers a prompt with a DeepSeek-V4 checkpoint",
                           "用 DeepSeek-V4 检查点回答一个提示"),
-       .example = "belay run --model data/demo --tokens "
-                  "0,2546,880,413,81,3,2547,2550 --max-tokens 32"},
+       .example =
+           "belay run --model data/demo --prompt 'What is error 507034?'"},
       [args, &context] { return Run(*args, context); });
   AddOptions(*command, *args, context);
 }

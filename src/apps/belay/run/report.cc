@@ -38,32 +38,37 @@ std::string Mib(uint64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
+AnswerStyle StyleOf(const RunArgs& args, const Context& context) {
+  if (context.json) return AnswerStyle::kSilent;
+  return args.raw ? AnswerStyle::kRaw : AnswerStyle::kMessage;
+}
+
 }  // namespace
 
-Answer::Answer(const RunArgs& args, const LoadedModel& model,
-               const Context& context)
-    : args_(args), model_(model), context_(context) {}
-
-void Answer::Start(const engine::Request& request) {
-  n_prompt_ = static_cast<int64_t>(request.prompt.size());
-  seed_ = request.sampling.seed;
+Answer::Answer(const RunArgs& args, const RunPrompt& prompt,
+               const LoadedModel& model, const Context& context)
+    : args_(args), model_(model), context_(context), prompt_(prompt) {
+  if (!prompt.speaker.has_value()) return;
+  text_.emplace(prompt.speaker->tokenizer, prompt.prompt.mode,
+                StyleOf(args, context), context);
 }
 
 void Answer::Take(const engine::Event& event) {
   finish_ = event.finish;
   if (event.token < 0) return;
-  if (!context_.json) {
+  if (text_.has_value()) {
+    text_->Take(event.token);
+  } else if (!context_.json) {
     context_.out << (tokens_.empty() ? "" : " ") << event.token << std::flush;
   }
   tokens_.push_back(event.token);
 }
 
-void Answer::PrintText(const engine::Engine& engine) const {
+void Answer::PrintReport(const engine::Engine& engine) const {
   const engine::EngineStats& s = engine.stats();
   const auto line = [&](const char* en, const char* zh, std::string value) {
     context_.err << "  " << context_.T(en, zh) << ": " << value << "\n";
   };
-  context_.out << std::endl;
   line("finish", "结束原因", std::string(engine::FinishReasonName(finish_)));
   line("load", "加载", fmt::format("{:.2f} s", model_.load_seconds));
   line("prefill", "预填充",
@@ -87,9 +92,10 @@ void Answer::PrintText(const engine::Engine& engine) const {
   line("memory", "内存", memory);
 }
 
-void Answer::PrintAnswerJson(const engine::Engine& engine) const {
+void Answer::PrintAnswerJson(const engine::Engine& engine,
+                             uint64_t seed) const {
   const engine::EngineStats& s = engine.stats();
-  Json json = {{"prompt_tokens", n_prompt_},
+  Json json = {{"prompt_tokens", prompt_.prompt.ids.size()},
                {"tokens", tokens_},
                {"finish_reason", engine::FinishReasonName(finish_)},
                {"timing",
@@ -100,28 +106,38 @@ void Answer::PrintAnswerJson(const engine::Engine& engine) const {
                {"backend", model_.backend->name()},
                {"numerics", args_.model.numerics},
                {"threads", model_.pool->n_threads()},
-               {"seed", seed_}};
+               {"seed", seed}};
+  if (text_.has_value()) {
+    json["text"] = text_->raw();
+    if (!args_.raw) {
+      json["message"] = Json::parse(
+          text::DumpJson(text::CompletionToJson(text_->completion())));
+    }
+    json["reasoning_tokens"] = text_->completion().n_reasoning_tokens;
+  }
   if (args_.speculative) {
     json["speculative"] = {{"drafts", s.n_drafts}, {"accepted", s.n_accepted}};
   }
   PrintJson(context_, json);
 }
 
-StatusOr<ExitCode> Answer::Finish(const engine::Engine& engine) {
-  switch (finish_) {
-    case engine::FinishReason::kCancelled:
-      if (!context_.json) context_.out << std::endl;
-      return MakeError(kSysInterrupted, ErrorFacts{});
-    case engine::FinishReason::kError:
-      if (!context_.json) context_.out << std::endl;
-      return MakeError(kEngNotFinite, {.where = args_.model.folder,
-                                       .what = "",
-                                       .expected = "",
-                                       .got = std::to_string(tokens_.size())});
-    default:
-      context_.json ? PrintAnswerJson(engine) : PrintText(engine);
-      return ExitCode::kOk;
+StatusOr<ExitCode> Answer::Finish(const engine::Engine& engine, uint64_t seed) {
+  if (text_.has_value()) {
+    text_->Finish(finish_ == engine::FinishReason::kStop);
+  } else if (!context_.json) {
+    context_.out << std::endl;
   }
+  if (finish_ == engine::FinishReason::kCancelled) {
+    return MakeError(kSysInterrupted, ErrorFacts{});
+  }
+  if (finish_ == engine::FinishReason::kError) {
+    return MakeError(kEngNotFinite, {.where = args_.model.folder,
+                                     .what = "",
+                                     .expected = "",
+                                     .got = std::to_string(tokens_.size())});
+  }
+  context_.json ? PrintAnswerJson(engine, seed) : PrintReport(engine);
+  return ExitCode::kOk;
 }
 
 StatusOr<ExitCode> ExplainBackend(const ops::Backend& backend,

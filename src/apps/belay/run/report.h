@@ -3,11 +3,13 @@
 #define BELAY_APPS_BELAY_RUN_REPORT_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "apps/belay/model/loaded_model.h"
 #include "apps/belay/run/run.h"
 #include "apps/belay/shell/context.h"
+#include "apps/belay/talk/answer_text.h"
 #include "engine/engine.h"
 
 namespace belay::apps {
@@ -15,24 +17,24 @@ namespace belay::apps {
 // Shows an answer while it comes and what it took when it is there.
 class Answer {
  public:
-  Answer(const RunArgs& args, const LoadedModel& model, const Context& context);
+  Answer(const RunArgs& args, const RunPrompt& prompt, const LoadedModel& model,
+         const Context& context);
 
-  void Start(const engine::Request& request);
   // Streams a token (text mode).
   void Take(const engine::Event& event);
   // The report: on stderr, or everything as one JSON document on stdout.
   // Errors: SYS-004 (interrupted), ENG-004.
-  StatusOr<ExitCode> Finish(const engine::Engine& engine);
+  StatusOr<ExitCode> Finish(const engine::Engine& engine, uint64_t seed);
 
  private:
-  void PrintText(const engine::Engine& engine) const;
-  void PrintAnswerJson(const engine::Engine& engine) const;
+  void PrintReport(const engine::Engine& engine) const;
+  void PrintAnswerJson(const engine::Engine& engine, uint64_t seed) const;
 
   const RunArgs& args_;
   const LoadedModel& model_;
   const Context& context_;
-  int64_t n_prompt_ = 0;
-  uint64_t seed_ = 0;
+  const RunPrompt& prompt_;
+  std::optional<AnswerText> text_;  // when the prompt was text
   std::vector<int32_t> tokens_;
   engine::FinishReason finish_ = engine::FinishReason::kNone;
 };

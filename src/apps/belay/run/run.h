@@ -3,10 +3,12 @@
 #define BELAY_APPS_BELAY_RUN_RUN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "apps/belay/model/loaded_model.h"
 #include "apps/belay/shell/context.h"
+#include "apps/belay/talk/prompt.h"
 #include "base/error.h"
 #include "engine/engine.h"
 
@@ -14,8 +16,15 @@ namespace belay::apps {
 
 struct RunArgs {
   ModelArgs model;
+  // The prompt, in one of these forms.
   std::string tokens;       // "5,7,9"
-  std::string tokens_file;  // a JSON array
+  std::string tokens_file;  // a JSON array of ids
+  std::string prompt;       // a user's message
+  std::string prompt_file;  // the same in a file; - = standard input
+  std::string messages;     // a file with messages or a request in JSON
+  std::string tools;        // a file with a list of tools; with messages
+  bool raw = false;         // text as it is: no chat encoding, no parsing
+  TalkArgs talk;
   int32_t max_tokens = 128;
   engine::SamplingParams sampling;
   bool seed_given = false;
@@ -30,9 +39,20 @@ struct RunArgs {
 // `belay run`.
 StatusOr<ExitCode> Run(const RunArgs& args, const Context& context);
 
+// A prompt and, when it was text, what turns the answer into text.
+struct RunPrompt {
+  TalkPrompt prompt;
+  std::optional<Speaker> speaker;
+};
+
+// The prompt that the options give. Errors: ARG-001 (more than one), ARG-004
+// (none, or an empty one), ARG-005, SYS-001, CHAT-*, TOK-*.
+StatusOr<RunPrompt> PromptFrom(const RunArgs& args, const Context& context);
+
 // The request that the options describe; without --seed and with a temperature
-// a fresh seed. Errors: ARG-001, ARG-004, ARG-005, SYS-001.
-StatusOr<engine::Request> RequestFrom(const RunArgs& args);
+// a fresh seed. Errors: ARG-001, ARG-007.
+StatusOr<engine::Request> RequestFrom(const RunArgs& args,
+                                      const RunPrompt& prompt);
 
 // Engine options that hold the request. ENG-001 when --max-context is too small
 // for prompt and --max-tokens, or the model's limit is.
