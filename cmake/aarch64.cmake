@@ -23,7 +23,7 @@ set(ENV{PKG_CONFIG_LIBDIR}
     "${_libraries}/pkgconfig:${BELAY_SYSROOT}/usr/share/pkgconfig")
 set(ENV{PKG_CONFIG_SYSROOT_DIR} "${BELAY_SYSROOT}")
 
-# Headers that no imported target brings (Boost), and libraries of libraries.
+# Headers and libraries of libraries.
 set(CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES "${BELAY_SYSROOT}/usr/include")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath-link,${_libraries}")
 set(CMAKE_SHARED_LINKER_FLAGS_INIT "-Wl,-rpath-link,${_libraries}")

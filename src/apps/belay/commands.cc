@@ -5,6 +5,7 @@ namespace belay::apps {
 
 void AddCommands(CLI::App& app, Context& context) {
   AddRun(app, context);
+  AddChat(app, context);
   AddTrace(app, context);
   AddRender(app, context);
   AddParse(app, context);

@@ -11,6 +11,7 @@ namespace belay::apps {
 void AddCommands(CLI::App& app, Context& context);
 
 void AddRun(CLI::App& app, Context& context);
+void AddChat(CLI::App& app, Context& context);
 void AddTrace(CLI::App& app, Context& context);
 void AddExplain(CLI::App& app, Context& context);
 void AddInspect(CLI::App& app, Context& context);

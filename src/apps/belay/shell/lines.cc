@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/belay/shell/lines.h"
 
+#include <CLI/CLI.hpp>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/error_ids.h"
 #include "base/file.h"
 
 namespace belay::apps {
 
+using nlohmann::json;
 using nlohmann::ordered_json;
+
+std::string ReadInput(const Context& context) {
+  if (context.in == nullptr) return "";
+  return {std::istreambuf_iterator<char>(*context.in), {}};
+}
 
 StatusOr<std::string> ReadFileOrInput(const Context& context,
                                       const std::string& path) {
   if (path != "-") return ReadFile(path);
-  if (context.in == nullptr) return std::string();
-  return std::string(std::istreambuf_iterator<char>(*context.in), {});
+  return ReadInput(context);
 }
 
 ExitCode RunLines(const Context& context, const LineFn& answer) {
@@ -39,6 +46,33 @@ ExitCode RunLines(const Context& context, const LineFn& answer) {
                 << std::endl;
   }
   return code;
+}
+
+ExitCode RunJsonLines(const Context& context, const ObjectFn& answer) {
+  return RunLines(context,
+                  [&](const std::string& line) -> StatusOr<ordered_json> {
+                    json request;
+                    try {
+                      request = json::parse(line);
+                    } catch (const json::exception& error) {
+                      return MakeError(kArgUsage, {.where = "",
+                                                   .what = error.what(),
+                                                   .expected = "JSON",
+                                                   .got = ""});
+                    }
+                    if (request.is_object()) return answer(request);
+                    return MakeError(kArgUsage, {.where = "",
+                                                 .what = "",
+                                                 .expected = "a JSON object",
+                                                 .got = request.type_name()});
+                  });
+}
+
+void AddJsonLinesFlag(CLI::App& command, const Context& context, bool& flag) {
+  command.add_flag(
+      "--jsonl", flag,
+      context.T("one JSON object a line from standard input, one a line out",
+                "从标准输入逐行读取 JSON 对象，逐行输出结果"));
 }
 
 }  // namespace belay::apps

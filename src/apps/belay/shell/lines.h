@@ -11,6 +11,9 @@
 
 namespace belay::apps {
 
+// All of standard input.
+std::string ReadInput(const Context& context);
+
 // The whole of a file or of standard input. Error: SYS-001.
 StatusOr<std::string> ReadFileOrInput(const Context& context,
                                       const std::string& path);
@@ -23,6 +26,16 @@ using LineFn =
 // ask and wait. A line that fails gives {"error": {...}} in its place, and
 // kFindings at the end.
 ExitCode RunLines(const Context& context, const LineFn& answer);
+
+using ObjectFn =
+    std::function<StatusOr<nlohmann::ordered_json>(const nlohmann::json&)>;
+
+// The same for lines that hold one JSON object each; ARG-001 for a line that
+// does not.
+ExitCode RunJsonLines(const Context& context, const ObjectFn& answer);
+
+// Adds --jsonl.
+void AddJsonLinesFlag(CLI::App& command, const Context& context, bool& flag);
 
 }  // namespace belay::apps
 

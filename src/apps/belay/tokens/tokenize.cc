@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/belay/commands.h"
-#include "apps/belay/shell/batch.h"
+#include "apps/belay/shell/lines.h"
 #include "base/error_ids.h"
 #include "text/tokenizer.h"
 
