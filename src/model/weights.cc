@@ -4,9 +4,12 @@
 #include <utility>
 
 #include "base/error_ids.h"
+#include "spec/names.h"
 
 namespace belay::model {
 namespace {
+
+namespace names = spec::names;
 
 // Binds one layer after another under a name prefix.
 class Binder {
@@ -34,10 +37,10 @@ class Binder {
   // `name`.weight with `name`.scale beside it when the weight is quantised.
   StatusOr<ops::LinearSource> Source(const std::string& name) const {
     ops::LinearSource source;
-    BELAY_ASSIGN_OR_RETURN(source.weight, Need(name + ".weight"));
+    BELAY_ASSIGN_OR_RETURN(source.weight, Need(name + names::kWeight));
     const DType dtype = source.weight.dtype();
     if (dtype == DType::kF8E4M3 || dtype == DType::kI8) {
-      BELAY_ASSIGN_OR_RETURN(source.scale, Need(name + ".scale"));
+      BELAY_ASSIGN_OR_RETURN(source.scale, Need(name + names::kScale));
     }
     const bool fp4 = dtype == DType::kI8;
     source.block_n = fp4 ? 1 : c_.fp8_block;
@@ -56,66 +59,65 @@ class Binder {
   }
 
   Status Hc(const std::string& name, ops::HcWeights& out) const {
-    BELAY_RETURN_IF_ERROR(Tensor(name + "_fn", out.fn));
-    BELAY_RETURN_IF_ERROR(Tensor(name + "_base", out.base));
-    return Tensor(name + "_scale", out.scale);
+    BELAY_RETURN_IF_ERROR(Tensor(name + names::kHcFn, out.fn));
+    BELAY_RETURN_IF_ERROR(Tensor(name + names::kHcBase, out.base));
+    return Tensor(name + names::kHcScale, out.scale);
   }
 
   Status Compressor(const std::string& name, CompressorWeights& out) const {
-    BELAY_RETURN_IF_ERROR(BindLinear(name + ".wkv", out.wkv));
-    BELAY_RETURN_IF_ERROR(BindLinear(name + ".wgate", out.wgate));
-    BELAY_RETURN_IF_ERROR(Tensor(name + ".ape", out.ape));
-    return Tensor(name + ".norm.weight", out.norm);
+    BELAY_RETURN_IF_ERROR(BindLinear(name + names::kCompressorWkv, out.wkv));
+    BELAY_RETURN_IF_ERROR(
+        BindLinear(name + names::kCompressorWgate, out.wgate));
+    BELAY_RETURN_IF_ERROR(Tensor(name + names::kCompressorApe, out.ape));
+    return Tensor(name + names::kCompressorNorm, out.norm);
   }
 
   Status Attention(const std::string& layer, int ratio,
                    AttentionWeights& out) const {
-    const std::string attn = layer + "attn.";
-    BELAY_RETURN_IF_ERROR(Tensor(layer + "attn_norm.weight", out.norm));
-    BELAY_RETURN_IF_ERROR(BindLinear(attn + "wq_a", out.wq_a));
-    BELAY_RETURN_IF_ERROR(Tensor(attn + "q_norm.weight", out.q_norm));
-    BELAY_RETURN_IF_ERROR(BindLinear(attn + "wq_b", out.wq_b));
-    BELAY_RETURN_IF_ERROR(BindLinear(attn + "wkv", out.wkv));
-    BELAY_RETURN_IF_ERROR(Tensor(attn + "kv_norm.weight", out.kv_norm));
-    BELAY_RETURN_IF_ERROR(Tensor(attn + "attn_sink", out.sink));
+    BELAY_RETURN_IF_ERROR(Tensor(layer + names::kAttnNorm, out.norm));
+    BELAY_RETURN_IF_ERROR(BindLinear(layer + names::kWqA, out.wq_a));
+    BELAY_RETURN_IF_ERROR(Tensor(layer + names::kQNorm, out.q_norm));
+    BELAY_RETURN_IF_ERROR(BindLinear(layer + names::kWqB, out.wq_b));
+    BELAY_RETURN_IF_ERROR(BindLinear(layer + names::kWkv, out.wkv));
+    BELAY_RETURN_IF_ERROR(Tensor(layer + names::kKvNorm, out.kv_norm));
+    BELAY_RETURN_IF_ERROR(Tensor(layer + names::kSink, out.sink));
     BELAY_RETURN_IF_ERROR(
-        BindLinear(attn + "wo_a", out.wo_a, /*quantise_input=*/false));
-    BELAY_RETURN_IF_ERROR(BindLinear(attn + "wo_b", out.wo_b));
+        BindLinear(layer + names::kWoA, out.wo_a, /*quantise_input=*/false));
+    BELAY_RETURN_IF_ERROR(BindLinear(layer + names::kWoB, out.wo_b));
     if (ratio == 0) return absl::OkStatus();
-    BELAY_RETURN_IF_ERROR(Compressor(attn + "compressor", out.compressor));
-    if (ratio != 4) return absl::OkStatus();
-    const std::string indexer = attn + "indexer.";
-    BELAY_RETURN_IF_ERROR(BindLinear(indexer + "wq_b", out.index_wq_b));
     BELAY_RETURN_IF_ERROR(
-        BindLinear(indexer + "weights_proj", out.index_weights_proj));
-    return Compressor(indexer + "compressor", out.index_compressor);
+        Compressor(layer + names::kCompressor, out.compressor));
+    if (ratio != 4) return absl::OkStatus();
+    BELAY_RETURN_IF_ERROR(
+        BindLinear(layer + names::kIndexerWqB, out.index_wq_b));
+    BELAY_RETURN_IF_ERROR(
+        BindLinear(layer + names::kIndexerWeights, out.index_weights_proj));
+    return Compressor(layer + names::kIndexerCompressor, out.index_compressor);
   }
 
   StatusOr<ops::ExpertSource> Expert(const std::string& name) const {
     ops::ExpertSource source;
-    BELAY_ASSIGN_OR_RETURN(source.w1, Source(name + "w1"));
-    BELAY_ASSIGN_OR_RETURN(source.w2, Source(name + "w2"));
-    BELAY_ASSIGN_OR_RETURN(source.w3, Source(name + "w3"));
+    BELAY_ASSIGN_OR_RETURN(source.w1, Source(name + names::kW1));
+    BELAY_ASSIGN_OR_RETURN(source.w2, Source(name + names::kW2));
+    BELAY_ASSIGN_OR_RETURN(source.w3, Source(name + names::kW3));
     return source;
   }
 
   Status Moe(const std::string& layer, bool is_hash, MoeWeights& out) const {
-    const std::string ffn = layer + "ffn.";
-    BELAY_RETURN_IF_ERROR(Tensor(layer + "ffn_norm.weight", out.norm));
-    BELAY_RETURN_IF_ERROR(BindLinear(ffn + "gate", out.gate));
-    BELAY_RETURN_IF_ERROR(is_hash ? Tensor(ffn + "gate.tid2eid", out.table)
-                                  : Tensor(ffn + "gate.bias", out.bias));
+    BELAY_RETURN_IF_ERROR(Tensor(layer + names::kFfnNorm, out.norm));
+    BELAY_RETURN_IF_ERROR(BindLinear(layer + names::kGate, out.gate));
+    BELAY_RETURN_IF_ERROR(is_hash ? Tensor(layer + names::kGateTable, out.table)
+                                  : Tensor(layer + names::kGateBias, out.bias));
     const int64_t n_local = c_.n_routed_experts / rank_.ep;
     const int64_t first = n_local * rank_.ep_rank;
     std::vector<ops::ExpertSource> sources;
     for (int64_t e = first; e < first + n_local; ++e) {
-      BELAY_ASSIGN_OR_RETURN(
-          sources.emplace_back(),
-          Expert(ffn + "experts." + std::to_string(e) + "."));
+      BELAY_ASSIGN_OR_RETURN(sources.emplace_back(),
+                             Expert(layer + names::ExpertPrefix(e)));
     }
     BELAY_ASSIGN_OR_RETURN(out.experts, be_.BindExperts(sources, first));
     BELAY_ASSIGN_OR_RETURN(const ops::ExpertSource shared,
-                           Expert(ffn + "shared_experts."));
+                           Expert(layer + names::kSharedExpert));
     BELAY_ASSIGN_OR_RETURN(out.shared, be_.BindExperts({&shared, 1}, 0));
     return absl::OkStatus();
   }
@@ -124,21 +126,21 @@ class Binder {
                const ModelWeights& model, LayerWeights& out) const {
     out.ratio = c_.compress_ratios[static_cast<size_t>(index)];
     out.rope = out.ratio == 0 ? &model.rope_main : &model.rope_compressed;
-    BELAY_RETURN_IF_ERROR(Hc(prefix + "hc_attn", out.hc_attn));
+    BELAY_RETURN_IF_ERROR(Hc(prefix + names::kHcAttn, out.hc_attn));
     BELAY_RETURN_IF_ERROR(Attention(prefix, out.ratio, out.attn));
-    BELAY_RETURN_IF_ERROR(Hc(prefix + "hc_ffn", out.hc_ffn));
+    BELAY_RETURN_IF_ERROR(Hc(prefix + names::kHcFfn, out.hc_ffn));
     return Moe(prefix, c_.is_hash(index), out.moe);
   }
 
   Status Mtp(int64_t index, const ModelWeights& model, MtpWeights& out) const {
-    const std::string prefix = "mtp." + std::to_string(index) + ".";
-    BELAY_RETURN_IF_ERROR(Tensor(prefix + "enorm.weight", out.enorm));
-    BELAY_RETURN_IF_ERROR(Tensor(prefix + "hnorm.weight", out.hnorm));
-    BELAY_RETURN_IF_ERROR(BindLinear(prefix + "e_proj", out.e_proj));
-    BELAY_RETURN_IF_ERROR(BindLinear(prefix + "h_proj", out.h_proj));
+    const std::string prefix = names::MtpPrefix(index);
+    BELAY_RETURN_IF_ERROR(Tensor(prefix + names::kMtpENorm, out.enorm));
+    BELAY_RETURN_IF_ERROR(Tensor(prefix + names::kMtpHNorm, out.hnorm));
+    BELAY_RETURN_IF_ERROR(BindLinear(prefix + names::kMtpEProj, out.e_proj));
+    BELAY_RETURN_IF_ERROR(BindLinear(prefix + names::kMtpHProj, out.h_proj));
     BELAY_RETURN_IF_ERROR(Layer(prefix, c_.n_layers + index, model, out.block));
-    BELAY_RETURN_IF_ERROR(Hc(prefix + "hc_head", out.hc_head));
-    return Tensor(prefix + "norm.weight", out.norm);
+    BELAY_RETURN_IF_ERROR(Hc(prefix + names::kHcHead, out.hc_head));
+    return Tensor(prefix + names::kNorm, out.norm);
   }
 
   Status Globals(ModelWeights& out) const {
@@ -146,11 +148,12 @@ class Binder {
     out.rope_compressed_freq = spec::RopeFrequencies(c_, /*compressed=*/true);
     BELAY_RETURN_IF_ERROR(Rope(out.rope_main_freq, out.rope_main));
     BELAY_RETURN_IF_ERROR(Rope(out.rope_compressed_freq, out.rope_compressed));
-    BELAY_RETURN_IF_ERROR(Tensor("embed.weight", out.embed));
+    BELAY_RETURN_IF_ERROR(
+        Tensor(std::string(names::kEmbed) + names::kWeight, out.embed));
     out.first_vocab_row = c_.vocab_size / rank_.tp * rank_.tp_rank;
-    BELAY_RETURN_IF_ERROR(Hc("hc_head", out.hc_head));
-    BELAY_RETURN_IF_ERROR(Tensor("norm.weight", out.norm));
-    return BindLinear("head", out.head);
+    BELAY_RETURN_IF_ERROR(Hc(names::kHcHead, out.hc_head));
+    BELAY_RETURN_IF_ERROR(Tensor(names::kNorm, out.norm));
+    return BindLinear(names::kHead, out.head);
   }
 
  private:
@@ -183,7 +186,7 @@ StatusOr<std::unique_ptr<ModelWeights>> BindWeights(
   weights->layers.resize(static_cast<size_t>(config.n_layers));
   for (int64_t i = 0; i < config.n_layers; ++i) {
     BELAY_RETURN_IF_ERROR(
-        binder.Layer("layers." + std::to_string(i) + ".", i, *weights,
+        binder.Layer(names::LayerPrefix(i), i, *weights,
                      weights->layers[static_cast<size_t>(i)]));
     report(i + 1);
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error_ids.h"
+#include "spec/names.h"
 
 namespace belay::spec {
 namespace {
@@ -27,15 +28,15 @@ class Table {
     Globals();
     for (int64_t i = 0; i < c_.n_layers; ++i) {
       layer_ = i;
-      prefix_ = "layers." + std::to_string(i) + ".";
+      prefix_ = names::LayerPrefix(i);
       Layer();
     }
     for (int64_t i = 0; i < c_.n_mtp_layers; ++i) {
       layer_ = c_.n_layers + i;
-      prefix_ = "mtp." + std::to_string(i) + ".";
+      prefix_ = names::MtpPrefix(i);
       MtpInput();
       Layer();
-      Add(Family::kNorm, "norm.weight", DType::kBF16, {c_.dim});
+      Add(Family::kNorm, names::kNorm, DType::kBF16, {c_.dim});
       HcHead();
     }
     return std::move(rows_);
@@ -71,7 +72,7 @@ class Table {
   void Bf16Linear(Family family, const std::string& name, int64_t n_out,
                   int64_t n_in, const Split& split = {}) {
     ExpectedTensor& row =
-        Add(family, name + ".weight", DType::kBF16, {n_out, n_in});
+        Add(family, name + names::kWeight, DType::kBF16, {n_out, n_in});
     Apply(split, split.shard == Shard::kColumns ? n_in : n_out, 1, row);
   }
 
@@ -81,11 +82,11 @@ class Table {
     const int64_t block = c_.fp8_block;
     const int64_t extent = split.shard == Shard::kColumns ? n_in : n_out;
     Apply(split, extent, block,
-          Add(family, name + ".weight", DType::kF8E4M3, {n_out, n_in}));
+          Add(family, name + names::kWeight, DType::kF8E4M3, {n_out, n_in}));
     // The -Base releases have F32 scales, the others E8M0, under one name.
     const bool base = c_.expert_format == ExpertFormat::kFp8;
     ExpectedTensor& scale =
-        Add(family, name + ".scale", base ? DType::kF32 : DType::kF8E8M0,
+        Add(family, name + names::kScale, base ? DType::kF32 : DType::kF8E8M0,
             {CeilDiv(n_out, block), CeilDiv(n_in, block)});
     scale.also = base ? DType::kF8E8M0 : DType::kF32;
     scale.role = Role::kScale;
@@ -94,41 +95,42 @@ class Table {
 
   // Two e2m1 codes a byte, one e8m0 scale per fp4_block inputs.
   void Fp4Linear(const std::string& name, int64_t n_out, int64_t n_in) {
-    Add(Family::kExperts, name + ".weight", DType::kI8, {n_out, n_in / 2});
-    Add(Family::kExperts, name + ".scale", DType::kF8E8M0,
+    Add(Family::kExperts, name + names::kWeight, DType::kI8, {n_out, n_in / 2});
+    Add(Family::kExperts, name + names::kScale, DType::kF8E8M0,
         {n_out, n_in / c_.fp4_block})
         .role = Role::kScale;
   }
 
   void Hc(const std::string& name, int64_t n_mixes, int64_t n_scales) {
-    Add(Family::kHc, name + "_fn", DType::kF32, {n_mixes, c_.hc_mult * c_.dim});
-    Add(Family::kHc, name + "_base", DType::kF32, {n_mixes});
-    Add(Family::kHc, name + "_scale", DType::kF32, {n_scales});
+    Add(Family::kHc, name + names::kHcFn, DType::kF32,
+        {n_mixes, c_.hc_mult * c_.dim});
+    Add(Family::kHc, name + names::kHcBase, DType::kF32, {n_mixes});
+    Add(Family::kHc, name + names::kHcScale, DType::kF32, {n_scales});
   }
-  void HcHead() { Hc("hc_head", c_.hc_mult, 1); }
+  void HcHead() { Hc(names::kHcHead, c_.hc_mult, 1); }
 
   void Globals() {
     const Split vocab{Shard::kRows, c_.vocab_size};
-    Bf16Linear(Family::kEmbed, "embed", c_.vocab_size, c_.dim, vocab);
-    Bf16Linear(Family::kHead, "head", c_.vocab_size, c_.dim, vocab);
-    Add(Family::kNorm, "norm.weight", DType::kBF16, {c_.dim});
+    Bf16Linear(Family::kEmbed, names::kEmbed, c_.vocab_size, c_.dim, vocab);
+    Bf16Linear(Family::kHead, names::kHead, c_.vocab_size, c_.dim, vocab);
+    Add(Family::kNorm, names::kNorm, DType::kBF16, {c_.dim});
     HcHead();
   }
 
   void MtpInput() {
-    Fp8Linear(Family::kMtpInput, "e_proj", c_.dim, c_.dim);
-    Fp8Linear(Family::kMtpInput, "h_proj", c_.dim, c_.dim);
-    Add(Family::kMtpInput, "enorm.weight", DType::kBF16, {c_.dim});
-    Add(Family::kMtpInput, "hnorm.weight", DType::kBF16, {c_.dim});
+    Fp8Linear(Family::kMtpInput, names::kMtpEProj, c_.dim, c_.dim);
+    Fp8Linear(Family::kMtpInput, names::kMtpHProj, c_.dim, c_.dim);
+    Add(Family::kMtpInput, names::kMtpENorm, DType::kBF16, {c_.dim});
+    Add(Family::kMtpInput, names::kMtpHNorm, DType::kBF16, {c_.dim});
   }
 
   void Layer() {
     const int64_t n_mixes = (2 + c_.hc_mult) * c_.hc_mult;
-    Hc("hc_attn", n_mixes, 3);
-    Add(Family::kNorm, "attn_norm.weight", DType::kBF16, {c_.dim});
+    Hc(names::kHcAttn, n_mixes, 3);
+    Add(Family::kNorm, names::kAttnNorm, DType::kBF16, {c_.dim});
     Attention();
-    Hc("hc_ffn", n_mixes, 3);
-    Add(Family::kNorm, "ffn_norm.weight", DType::kBF16, {c_.dim});
+    Hc(names::kHcFfn, n_mixes, 3);
+    Add(Family::kNorm, names::kFfnNorm, DType::kBF16, {c_.dim});
     Moe();
   }
 
@@ -139,52 +141,52 @@ class Table {
     const Split group_columns{Shard::kColumns, c_.o_groups};
     const int64_t mid = c_.o_groups * c_.o_lora_rank;
     Apply(heads, c_.n_heads, 1,
-          Add(kAttn, "attn.attn_sink", DType::kF32, {c_.n_heads}));
-    Fp8Linear(kAttn, "attn.wq_a", c_.q_lora_rank, c_.dim);
-    Add(kAttn, "attn.q_norm.weight", DType::kBF16, {c_.q_lora_rank});
-    Fp8Linear(kAttn, "attn.wq_b", c_.n_heads * c_.head_dim, c_.q_lora_rank,
+          Add(kAttn, names::kSink, DType::kF32, {c_.n_heads}));
+    Fp8Linear(kAttn, names::kWqA, c_.q_lora_rank, c_.dim);
+    Add(kAttn, names::kQNorm, DType::kBF16, {c_.q_lora_rank});
+    Fp8Linear(kAttn, names::kWqB, c_.n_heads * c_.head_dim, c_.q_lora_rank,
               heads);
-    Fp8Linear(kAttn, "attn.wkv", c_.head_dim, c_.dim);
-    Add(kAttn, "attn.kv_norm.weight", DType::kBF16, {c_.head_dim});
-    Fp8Linear(kAttn, "attn.wo_a", mid, c_.n_heads * c_.head_dim / c_.o_groups,
+    Fp8Linear(kAttn, names::kWkv, c_.head_dim, c_.dim);
+    Add(kAttn, names::kKvNorm, DType::kBF16, {c_.head_dim});
+    Fp8Linear(kAttn, names::kWoA, mid, c_.n_heads * c_.head_dim / c_.o_groups,
               groups);
-    Fp8Linear(kAttn, "attn.wo_b", c_.dim, mid, group_columns);
+    Fp8Linear(kAttn, names::kWoB, c_.dim, mid, group_columns);
     const LayerKind kind = c_.kind(layer_);
     if (kind == LayerKind::kSliding) return;
-    Compressor(Family::kCompressor, "attn.compressor", c_.head_dim);
+    Compressor(Family::kCompressor, names::kCompressor, c_.head_dim);
     if (kind != LayerKind::kCsa) return;
-    Fp8Linear(Family::kIndexer, "attn.indexer.wq_b",
+    Fp8Linear(Family::kIndexer, names::kIndexerWqB,
               c_.index_n_heads * c_.index_head_dim, c_.q_lora_rank);
-    Bf16Linear(Family::kIndexer, "attn.indexer.weights_proj", c_.index_n_heads,
+    Bf16Linear(Family::kIndexer, names::kIndexerWeights, c_.index_n_heads,
                c_.dim);
-    Compressor(Family::kIndexer, "attn.indexer.compressor", c_.index_head_dim);
+    Compressor(Family::kIndexer, names::kIndexerCompressor, c_.index_head_dim);
   }
 
   // Ratio 4 overlaps two blocks and is twice as wide.
   void Compressor(Family family, const std::string& name, int64_t dim) {
     const int64_t ratio = c_.compress_ratios[static_cast<size_t>(layer_)];
     const int64_t width = ratio == 4 ? 2 * dim : dim;
-    Add(family, name + ".ape", DType::kF32, {ratio, width});
-    Bf16Linear(family, name + ".wkv", width, c_.dim);
-    Bf16Linear(family, name + ".wgate", width, c_.dim);
-    Add(family, name + ".norm.weight", DType::kBF16, {dim});
+    Add(family, name + names::kCompressorApe, DType::kF32, {ratio, width});
+    Bf16Linear(family, name + names::kCompressorWkv, width, c_.dim);
+    Bf16Linear(family, name + names::kCompressorWgate, width, c_.dim);
+    Add(family, name + names::kCompressorNorm, DType::kBF16, {dim});
   }
 
   void Moe() {
-    Bf16Linear(Family::kGate, "ffn.gate", c_.n_routed_experts, c_.dim);
+    Bf16Linear(Family::kGate, names::kGate, c_.n_routed_experts, c_.dim);
     if (c_.is_hash(layer_)) {
-      Add(Family::kGate, "ffn.gate.tid2eid", DType::kI64,
+      Add(Family::kGate, names::kGateTable, DType::kI64,
           {c_.vocab_size, c_.n_activated_experts})
           .role = Role::kTable;
     } else {
-      Add(Family::kGate, "ffn.gate.bias", DType::kF32, {c_.n_routed_experts});
+      Add(Family::kGate, names::kGateBias, DType::kF32, {c_.n_routed_experts});
     }
     for (expert_ = 0; expert_ < c_.n_routed_experts; ++expert_) {
-      Expert(Family::kExperts, "ffn.experts." + std::to_string(expert_) + ".",
+      Expert(Family::kExperts, names::ExpertPrefix(expert_),
              c_.expert_format == ExpertFormat::kFp4);
     }
     expert_ = -1;
-    Expert(Family::kSharedExpert, "ffn.shared_experts.", /*fp4=*/false);
+    Expert(Family::kSharedExpert, names::kSharedExpert, /*fp4=*/false);
   }
 
   void Expert(Family family, const std::string& name, bool fp4) {
@@ -195,9 +197,9 @@ class Table {
         Fp8Linear(family, name + matrix, n_out, n_in);
       }
     };
-    add("w1", c_.moe_inter_dim, c_.dim);
-    add("w2", c_.dim, c_.moe_inter_dim);
-    add("w3", c_.moe_inter_dim, c_.dim);
+    add(names::kW1, c_.moe_inter_dim, c_.dim);
+    add(names::kW2, c_.dim, c_.moe_inter_dim);
+    add(names::kW3, c_.moe_inter_dim, c_.dim);
   }
 
   const ModelConfig& c_;
