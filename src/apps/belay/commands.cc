@@ -7,6 +7,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddRun(app, context);
   AddChat(app, context);
   AddTrace(app, context);
+  AddPerplexity(app, context);
   AddRender(app, context);
   AddParse(app, context);
   AddInspect(app, context);
