@@ -18,8 +18,9 @@
 #     e2e, long. `make test` runs all but long.
 #
 #   belay_fuzzer(NAME SOURCES ... [DEPS ...] [CORPUS folder])
-#     A libFuzzer target; elsewhere than in the fuzz preset it becomes a test
-#     that runs the files of its corpus once (label fuzz).
+#     A libFuzzer program, built by the target `fuzzers`; elsewhere than in the
+#     fuzz preset it becomes a test that runs the files of its corpus once
+#     (label fuzz).
 #
 #   belay_bench(NAME SOURCES ... [DEPS ...])
 #     A Google Benchmark program in bin/bench; `make bench` runs them.
@@ -170,6 +171,10 @@ function(belay_fuzzer NAME)
   endif()
   if(BELAY_FUZZ)
     target_link_options(${NAME} PRIVATE -fsanitize=fuzzer)
+    if(NOT TARGET fuzzers)
+      add_custom_target(fuzzers)
+    endif()
+    add_dependencies(fuzzers ${NAME})
     # One line a fuzzer for scripts/check: program, then its corpus.
     set_property(GLOBAL APPEND PROPERTY BELAY_FUZZERS "${NAME}\t${corpus}")
   else()
