@@ -310,29 +310,35 @@ TEST(TokenizerTest, RefusesWhatIsNotJson) {
 
 // Of this process: the wall clock says little on a machine that is busy.
 double CpuSecondsToEncode(const std::string& text) {
-  double best = 1e9;
-  for (int run = 0; run < 2; ++run) {
-    const std::clock_t start = std::clock();
-    const auto ids = DeepSeek().Encode(text);
-    const auto ticks = static_cast<double>(std::clock() - start);
-    EXPECT_TRUE(ids.ok());
-    best = std::min(best, ticks / CLOCKS_PER_SEC);
-  }
-  return best;
+  const std::clock_t start = std::clock();
+  EXPECT_TRUE(DeepSeek().Encode(text).ok());
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
-// Ten times the text may take twenty times as long, however it is made. More
-// kinds of text are in tests/e2e/tokenizer_diff.
+// Ten times the text may not take thirty times as long (time that grows with
+// the square would take a hundred times), however the text is made. A busy
+// machine takes CPU time too, by its caches, so the best run of each length
+// counts, and only a text that is slow in all runs fails. More kinds of text
+// are in tests/e2e/tokenizer_diff.
 TEST(TokenizerTest, TimeGrowsWithTheText) {
+  constexpr double kLimit = 30;
+  constexpr int kMaxRuns = 10;
   for (const std::string unit : {" ", "a", "\u4E2D", "<\uFF5C"}) {
     const auto text = [&unit](size_t n_bytes) {
       std::string repeated;
       while (repeated.size() < n_bytes) repeated += unit;
       return repeated + "x";
     };
-    const double small = CpuSecondsToEncode(text(100'000));
-    const double large = CpuSecondsToEncode(text(1'000'000));
-    EXPECT_LT(large, 20 * small) << "of: " << unit;
+    const std::string small = text(50'000);
+    const std::string large = text(500'000);
+    double small_s = 1e9;
+    double large_s = 1e9;
+    for (int run = 0; run < kMaxRuns; ++run) {
+      small_s = std::min(small_s, CpuSecondsToEncode(small));
+      large_s = std::min(large_s, CpuSecondsToEncode(large));
+      if (run > 0 && large_s < kLimit * small_s) break;
+    }
+    EXPECT_LT(large_s, kLimit * small_s) << "of: " << unit;
   }
 }
 
