@@ -126,7 +126,7 @@ void CpuBackend::AttendToken(const ops::SparseAttentionParams& p, int64_t t,
 void CpuBackend::SparseAttention(const ops::SparseAttentionParams& p) {
   const int64_t n_tokens = p.q.n_rows();
   const int64_t n_heads = p.q.dim(1);
-  const int64_t wanted = 2 * pool_->n_threads();
+  const int64_t wanted = int64_t{2} * pool_->n_threads();
   const int64_t groups = std::clamp<int64_t>(
       (wanted + n_tokens - 1) / n_tokens,
       (n_heads + kMaxHeadGroup - 1) / kMaxHeadGroup, n_heads);
