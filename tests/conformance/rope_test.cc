@@ -127,7 +127,6 @@ TEST_P(RopeTest, QueryHeadNorm) {
 // suite's own quantisation; in every format.
 class KvProjectTest : public BackendTest {
  protected:
-  static constexpr int kDim = 256;
   static constexpr int kHeadDim = 128;
   static constexpr int kRope = 64;
 
