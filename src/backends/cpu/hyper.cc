@@ -2,6 +2,7 @@
 // Embed, hyper-connections, GatherRows, AddBroadcast.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 
 #include "backends/cpu/backend.h"
@@ -33,7 +34,7 @@ void NormaliseColumns(float* comb, int hc, float eps) {
 // `comb` holds the logits on entry.
 void Sinkhorn(float* comb, int hc, int n_iters, float eps) {
   for (int j = 0; j < hc; ++j) {
-    float* row = comb + j * hc;
+    float* row = comb + ptrdiff_t{j} * hc;
     const float max = *std::max_element(row, row + hc);
     float sum = 0.0f;
     for (int k = 0; k < hc; ++k) {
