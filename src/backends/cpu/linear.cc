@@ -14,7 +14,7 @@ namespace {
 // Rows of one task: enough tasks to balance the team, and whole tiles.
 int64_t RowsPerTask(int64_t n_rows, int n_threads) {
   constexpr int64_t kTile = kernels::kMatMulRows;
-  const int64_t even = n_rows / (8 * n_threads) / kTile * kTile;
+  const int64_t even = n_rows / (int64_t{8} * n_threads) / kTile * kTile;
   return std::clamp<int64_t>(even, kTile, 64);
 }
 
