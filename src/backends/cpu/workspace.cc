@@ -58,7 +58,7 @@ WorkspaceSizes SizesFor(const ops::Numerics& numerics, const ops::OpLimits& l) {
   // At ratio 4, kIndexTokens tokens; with more rows, fewer tokens.
   sizes.index_score_floats =
       std::max<int64_t>(1, l.n_context) * kIndexTokens / 4;
-  const int64_t n_mixes = (2 + l.hc_mult) * l.hc_mult;
+  const int64_t n_mixes = int64_t{2 + l.hc_mult} * l.hc_mult;
   sizes.shared = std::max(
       {Pieces({l.n_tokens * n_mixes}), Pieces({l.dim}),
        Pieces({l.n_tokens * l.head_dim, l.head_dim}),  // KvProject
