@@ -125,7 +125,7 @@ class Table {
   }
 
   void Layer() {
-    const int64_t n_mixes = (2 + c_.hc_mult) * c_.hc_mult;
+    const int64_t n_mixes = int64_t{2 + c_.hc_mult} * c_.hc_mult;
     Hc(names::kHcAttn, n_mixes, 3);
     Add(Family::kNorm, names::kAttnNorm, DType::kBF16, {c_.dim});
     Attention();
