@@ -256,7 +256,9 @@ void CompletionParser::Emit(Kind kind, std::string_view text) {
 
 void CompletionParser::NoteOnce(const ErrorId& id, std::string detail) {
   for (const CompletionDiagnostic& known : completion_.diagnostics) {
-    if (known.id.id == id.id && known.detail == detail) return;
+    if (std::string_view(known.id.id) == id.id && known.detail == detail) {
+      return;
+    }
   }
   completion_.diagnostics.push_back({id, std::move(detail)});
 }

@@ -297,8 +297,8 @@ void CompletionParser::FailCall(const ErrorId& id, std::string detail) {
   std::string text = std::exchange(raw_, {});
   // A value takes all text, also the EOS of a turn that ended too early.
   const bool ends_turn =
-      state_ == State::kValue && id.id == kChatCallCut.id && rest().empty() &&
-      text.size() >= kEos.size() &&
+      state_ == State::kValue && std::string_view(id.id) == kChatCallCut.id &&
+      rest().empty() && text.size() >= kEos.size() &&
       text.compare(text.size() - kEos.size(), kEos.size(), kEos) == 0;
   if (ends_turn) {
     text.resize(text.size() - kEos.size());
