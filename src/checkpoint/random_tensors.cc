@@ -41,7 +41,7 @@ float Normal(uint64_t seed, uint64_t counter) {
     sum += static_cast<int64_t>((bits >> (16 * i)) & 0xffff);
   }
   constexpr float kStd = 37837.2275f;  // of the sum: sqrt(4 (2^32 - 1) / 12)
-  return static_cast<float>(sum - 2 * 65535) / kStd;
+  return static_cast<float>(sum - int64_t{2} * 65535) / kStd;
 }
 
 // What a linear layer multiplies the size of its input by. Outputs that are
@@ -76,7 +76,7 @@ Distribution DistributionOf(const ModelConfig& c, const ExpectedTensor& t) {
 // hc_attn_base and hc_ffn_base: pre [hc], post [hc], comb [hc, hc]. The streams
 // mostly keep to themselves.
 float HcBias(const ModelConfig& c, const ExpectedTensor& t, int64_t element) {
-  const int64_t comb = element - 2 * c.hc_mult;
+  const int64_t comb = element - int64_t{2} * c.hc_mult;
   if (t.shape[0] == c.hc_mult || comb < 0) return 0;
   return comb / c.hc_mult == comb % c.hc_mult ? 2.0f : 0.0f;
 }
