@@ -66,7 +66,12 @@ StatusOr<std::vector<int32_t>> ReadTokensFile(const std::string& path) {
                       (!value.is_number_unsigned() ||
                        value.get<uint64_t>() <= static_cast<uint64_t>(kMax)) &&
                       value.get<int64_t>() >= -kMax;
-    if (!fits) return BadTokens(path, "[5, 7, 9]", value.dump());
+    if (!fits) {
+      // dump() calls itself for each level of nesting: never for a list.
+      return BadTokens(
+          path, "[5, 7, 9]",
+          value.is_structured() ? value.type_name() : value.dump());
+    }
     ids.push_back(value.get<int32_t>());
   }
   if (ids.empty()) return EmptyPrompt(path);

@@ -82,6 +82,11 @@ StatusOr<ExitCode> DetokenizeOne(const Tokenizer& tokenizer,
   return ExitCode::kOk;
 }
 
+// dump() calls itself for each level of nesting: never for a list.
+std::string KindOrValue(const json& value) {
+  return value.is_structured() ? value.type_name() : value.dump();
+}
+
 StatusOr<ordered_json> DetokenizeLine(const Tokenizer& tokenizer,
                                       const DetokenizeArgs& args,
                                       const json& request) {
@@ -100,7 +105,7 @@ StatusOr<ordered_json> DetokenizeLine(const Tokenizer& tokenizer,
       return MakeError(kArgBadTokens, {.where = "ids",
                                        .what = "",
                                        .expected = "whole numbers",
-                                       .got = id.dump()});
+                                       .got = KindOrValue(id)});
     }
     const auto value = id.get<int64_t>();
     if (value != static_cast<int32_t>(value)) return UnknownId(id.dump());

@@ -100,6 +100,16 @@ TEST(TokenizeTest, ABadLineGivesAnErrorInItsPlace) {
                                               "TOK-008", "ARG-005"}));
 }
 
+TEST(TokenizeTest, DeepNestingIsNoCrash) {
+  const std::string deep =
+      std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  const Result texts =
+      Belay("detokenize", {"--jsonl"}, "{\"ids\": [" + deep + "]}\n");
+  EXPECT_EQ(texts.code, 1);
+  EXPECT_THAT(texts.out, HasSubstr("ARG-005"));
+  EXPECT_LT(texts.out.size(), 1000u);
+}
+
 TEST(TokenizeTest, SaysWhatIsWrong) {
   EXPECT_EQ(Belay("tokenize", {}).code, 2);
   EXPECT_EQ(Belay("tokenize", {"x", "--jsonl"}).code, 2);
