@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "apps/belay/commands.h"
 #include "apps/belay/run/run.h"
@@ -96,11 +99,36 @@ void AddOptions(CLI::App& command, RunArgs& args, Context& context) {
   AddGenerationOptions(command, args, context);
 }
 
+Status BadOption(std::string name, std::string expected, std::string got) {
+  return MakeError(kArgUsage, {.where = std::move(name),
+                               .what = "",
+                               .expected = std::move(expected),
+                               .got = std::move(got)});
+}
+
+// The parser's own range checks let NaN through.
+Status CheckPlan(const RunArgs& args) {
+  constexpr double kMaxGib = 1 << 30;  // the bytes still fit 63 bits
+  if (args.max_context < 0) {
+    return BadOption("--max-context", ">= 0", std::to_string(args.max_context));
+  }
+  if (args.tokens_per_step < 1) {
+    return BadOption("--tokens-per-step", ">= 1",
+                     std::to_string(args.tokens_per_step));
+  }
+  if (!(args.memory_gib >= 0 && args.memory_gib <= kMaxGib)) {
+    return BadOption("--memory", "0 .. 1073741824 GiB",
+                     fmt::format("{}", args.memory_gib));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 StatusOr<engine::EngineOptions> OptionsFrom(const RunArgs& args,
                                             const engine::Request& request,
                                             const spec::ModelConfig& config) {
+  BELAY_RETURN_IF_ERROR(CheckPlan(args));
   const int64_t needed =
       static_cast<int64_t>(request.prompt.size()) + request.max_tokens;
   const int64_t limit =

@@ -55,7 +55,8 @@ StatusOr<engine::Request> RequestFrom(const RunArgs& args,
                                       const RunPrompt& prompt);
 
 // Engine options that hold the request. ENG-001 when --max-context is too small
-// for prompt and --max-tokens, or the model's limit is.
+// for prompt and --max-tokens, or the model's limit is; ARG-001 for a size that
+// is none.
 StatusOr<engine::EngineOptions> OptionsFrom(const RunArgs& args,
                                             const engine::Request& request,
                                             const spec::ModelConfig& config);

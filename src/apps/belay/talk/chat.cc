@@ -210,9 +210,11 @@ void AddChat(CLI::App& app, Context& context) {
                    context.T("longest answer (default 1024)",
                              "回答的最大词元数（默认 1024）"))
       ->check(CLI::PositiveNumber);
-  command->add_option("--max-context", args->max_context,
-                      context.T("positions to plan for (default 8192)",
-                                "规划的上下文长度（默认 8192）"));
+  command
+      ->add_option("--max-context", args->max_context,
+                   context.T("positions to plan for (default 8192)",
+                             "规划的上下文长度（默认 8192）"))
+      ->check(CLI::NonNegativeNumber);
   command->add_option(
       "--temp", args->sampling.temperature,
       context.T("temperature (default 0: greedy)", "温度（默认 0：贪心）"));
