@@ -271,6 +271,11 @@ TEST(BadArgumentTest, RunNamesTheArgument) {
       {"ARG-001", with({"--no-such-option"})},
       {"ARG-001", with({"--max-tokens", "0"})},
       {"ARG-001", with({"--max-tokens", "many"})},
+      {"ARG-001", with({"--max-context", "-4"})},
+      {"ARG-001", with({"--tokens-per-step", "0"})},
+      {"ARG-001", with({"--memory", "-3"})},
+      {"ARG-001", with({"--memory", "nan"})},
+      {"ARG-001", with({"--memory", "1e30"})},
       {"ARG-001", with({"--numerics", "approximate"})},
       {"ARG-002", with({"--threads", "0"})},
       {"ARG-002", with({"--threads", "100000"})},
@@ -303,13 +308,16 @@ TEST(BadArgumentTest, RunNamesTheArgument) {
 TEST(BadArgumentTest, TokensFiles) {
   const fs::path path = fs::temp_directory_path() /
                         ("belay_tokens_" + std::to_string(getpid()) + ".json");
+  const std::string deep =
+      std::string(1'000'000, '[') + std::string(1'000'000, ']');
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"[]", "ARG-004"},         {"{\"a\": 1}", "ARG-005"},
       {"[1, \"2\"]", "ARG-005"}, {"[1, 2.5]", "ARG-005"},
       {"not json", "ARG-005"},   {"[1, -4]", "ARG-003"},
+      {deep, "ARG-005"},
   };
   for (const auto& [text, id] : cases) {
-    SCOPED_TRACE(text);
+    SCOPED_TRACE(text.substr(0, 40));
     WriteAll(path, text);
     ExpectError({"run", "--model", kDemo, "--tokens-file", path.string()}, id);
   }
@@ -335,6 +343,8 @@ TEST(BadArgumentTest, Trace) {
   trace({"--out", out, "--inject", std::string(kDemo) + "/model.safetensors",
          "--inject-tensor", "norm.weight", "--inject-layer", "1"},
         "TRACE-001");
+  trace({"--out", out, "--inject-layer", "1"}, "ARG-001");
+  trace({"--out", out, "--replay-prefix", "p7."}, "ARG-001");
   trace({"--out", "no/such/folder/t.st"}, "SYS-002");
   trace({"--out", "/dev/full"}, "SYS-002");
   EXPECT_FALSE(fs::exists(out)) << "nothing is left behind";

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "apps/belay/trace/trace.h"
@@ -159,6 +160,48 @@ TEST_P(GoldenTest, Free) {
     EXPECT_LE(pool.kl / pool.n_rows, 0.03);
     EXPECT_GE(pool.top1 / pool.n_rows, 0.70);
   }
+}
+
+// Operators trust their ids, so that a file with ids of no expert and of no row
+// must not reach them.
+TEST_P(GoldenTest, RefusesToReplayIdsThatDoNotExist) {
+  TestModel model = Open(/*exact=*/false);
+  const GoldenFile golden(checkpoint(), "official");
+  trace::TraceOptions options;
+  options.prompt = golden.Ids("p7.ids");
+  options.n_decode = 24;  // all that the file has
+  std::string broken;     // the tensor whose last element is `id`
+  int32_t id = 0;
+  std::vector<int32_t> copy;
+  options.replay = [&](const std::string& name) -> StatusOr<ConstTensorView> {
+    const ConstTensorView view = golden.Get("p7." + name);
+    if (name != broken) return view;
+    const auto ids = view.as<int32_t>();
+    copy.assign(ids.begin(), ids.end());
+    copy.back() = id;
+    return ConstTensorView(copy.data(), view.dtype(), view.shape());
+  };
+  const auto run = [&] {
+    return ErrorIdOf(
+        trace::RunTrace(model.parts<trace::TraceParts>(), options).status());
+  };
+  EXPECT_EQ(run(), "") << "the file itself is fine";
+  const int32_t n_experts =
+      static_cast<int32_t>(model.config().n_routed_experts);
+  for (const auto& [name, bad_id] :
+       {std::pair<std::string, int32_t>{"experts", n_experts},
+        {"experts", -1},
+        {"decode_experts", 1 << 30},
+        {"index_topk.1", 1},  // 7 tokens: row 0
+        {"index_topk.1", -3},
+        {"decode_index_topk", 8}}) {
+    broken = name;
+    id = bad_id;
+    EXPECT_EQ(run(), "TRACE-001") << name << " " << id;
+  }
+  broken = "";
+  options.chunk = 3;
+  EXPECT_EQ(run(), "ARG-001") << "the replay would be left out";
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -111,22 +111,29 @@ StatusOr<ExitCode> RunTraceCommand(const TraceArgs& args,
 
 void AddHookOptions(CLI::App& command, TraceArgs& args,
                     const Context& context) {
-  command.add_option("--replay", args.replay,
-                     context.T("golden file whose expert ids and index rows "
-                               "are forced",
-                               "强制使用此基准文件中的专家与索引选择"));
-  command.add_option("--replay-prefix", args.replay_prefix,
-                     context.T("prefix of its tensors, e.g. p130.",
-                               "其张量名前缀，例如 p130."));
-  command.add_option("--inject", args.inject,
-                     context.T("file with hidden states to put in",
-                               "含要注入的隐藏状态的文件"));
-  command.add_option("--inject-tensor", args.inject_tensor,
-                     context.T("its tensor [layers + 1, tokens, hc, dim]",
-                               "其张量 [层数 + 1, 词元, hc, dim]"));
-  command.add_option(
-      "--inject-layer", args.inject_layer,
-      context.T("layer before which row L goes in", "在此层之前注入第 L 行"));
+  CLI::Option* replay = command.add_option(
+      "--replay", args.replay,
+      context.T("golden file whose expert ids and index rows are forced",
+                "强制使用此基准文件中的专家与索引选择"));
+  command
+      .add_option("--replay-prefix", args.replay_prefix,
+                  context.T("prefix of its tensors, e.g. p130.",
+                            "其张量名前缀，例如 p130."))
+      ->needs(replay);
+  CLI::Option* inject =
+      command.add_option("--inject", args.inject,
+                         context.T("file with hidden states to put in",
+                                   "含要注入的隐藏状态的文件"));
+  command
+      .add_option("--inject-tensor", args.inject_tensor,
+                  context.T("its tensor [layers + 1, tokens, hc, dim]",
+                            "其张量 [层数 + 1, 词元, hc, dim]"))
+      ->needs(inject);
+  command
+      .add_option("--inject-layer", args.inject_layer,
+                  context.T("layer before which row L goes in",
+                            "在此层之前注入第 L 行"))
+      ->needs(inject);
 }
 
 }  // namespace

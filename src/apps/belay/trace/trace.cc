@@ -17,6 +17,8 @@
 namespace belay::trace {
 namespace {
 
+constexpr int32_t kNoPlace = -2;  // what golden files put beside -1
+
 Status BadTensor(const std::string& name, std::string expected,
                  std::string got) {
   return MakeError(kTraceBadTensor, {.where = name,
@@ -27,6 +29,20 @@ Status BadTensor(const std::string& name, std::string expected,
 
 int32_t ArgMax(const float* logits, int64_t n) {
   return static_cast<int32_t>(std::max_element(logits, logits + n) - logits);
+}
+
+// Operators trust the ids that they are given; those of a file are from
+// outside.
+Status CheckIds(const std::string& name, std::span<const int32_t> ids,
+                int64_t least, int64_t limit) {
+  for (const int32_t id : ids) {
+    if (id >= least && id < limit) continue;
+    return BadTensor(
+        name,
+        "ids " + std::to_string(least) + " .. " + std::to_string(limit - 1),
+        std::to_string(id));
+  }
+  return absl::OkStatus();
 }
 
 class Tracer {
@@ -127,6 +143,14 @@ Status Tracer::CheckOptions() const {
                       .expected = "<= " + std::to_string(c_.max_positions),
                       .got = std::to_string(n_prompt_ + o_.n_decode)});
   }
+  if (o_.chunk > 0 && o_.chunk < n_prompt_ &&
+      (o_.replay || !o_.inject.empty())) {
+    return MakeError(kArgUsage,
+                     {.where = "chunk",
+                      .what = "",
+                      .expected = "a whole prompt to replay or inject",
+                      .got = std::to_string(o_.chunk)});
+  }
   if (o_.inject.empty()) return absl::OkStatus();
   const Shape shape{n_prompt_, c_.hc_mult, c_.dim};
   const DType act = parts_.backend->numerics().act_dtype();
@@ -205,13 +229,21 @@ StatusOr<Forced> Tracer::ForcedPrompt() const {
   BELAY_ASSIGN_OR_RETURN(
       forced.experts, Golden("experts", DType::kI32,
                              {c_.n_layers, n_prompt_, c_.n_activated_experts}));
+  BELAY_RETURN_IF_ERROR(CheckIds("experts", forced.experts.as<int32_t>(), 0,
+                                 c_.n_routed_experts));
   forced.selections.resize(static_cast<size_t>(c_.n_layers));
   const int64_t width = std::min(c_.index_topk, n_prompt_ / 4);
   for (int64_t layer = 0; layer < c_.n_layers; ++layer) {
     if (c_.kind(layer) != spec::LayerKind::kCsa || width == 0) continue;
-    BELAY_ASSIGN_OR_RETURN(forced.selections[static_cast<size_t>(layer)],
-                           Golden("index_topk." + std::to_string(layer),
-                                  DType::kI32, {n_prompt_, width}));
+    const std::string name = "index_topk." + std::to_string(layer);
+    BELAY_ASSIGN_OR_RETURN(const ConstTensorView rows,
+                           Golden(name, DType::kI32, {n_prompt_, width}));
+    for (int64_t t = 0; t < n_prompt_; ++t) {
+      BELAY_RETURN_IF_ERROR(CheckIds(
+          name, {rows.row<int32_t>(t), static_cast<size_t>(width)}, kNoPlace,
+          (t + 1) / 4));  // the rows that token t can see
+    }
+    forced.selections[static_cast<size_t>(layer)] = rows;
   }
   return forced;
 }
@@ -235,6 +267,12 @@ StatusOr<Forced> Tracer::ForcedDecode(int32_t k) {
                                 {experts.dim(0), n_layers, c_.index_topk}));
   forced.experts = ConstTensorView(experts.row<std::byte>(k), DType::kI32,
                                    {n_layers, 1, c_.n_activated_experts});
+  BELAY_RETURN_IF_ERROR(CheckIds("decode_experts", forced.experts.as<int32_t>(),
+                                 0, c_.n_routed_experts));
+  BELAY_RETURN_IF_ERROR(CheckIds(
+      "decode_index_topk",
+      {rows.row<int32_t>(k), static_cast<size_t>(n_layers * c_.index_topk)},
+      kNoPlace, (n_prompt_ + k + 1) / 4));
   for (int64_t layer = 0; layer < n_layers; ++layer) {
     forced.selections.emplace_back(rows.row<int32_t>(k) + layer * c_.index_topk,
                                    DType::kI32, Shape{1, c_.index_topk});
@@ -328,7 +366,7 @@ Status Tracer::DecodeStages(int32_t k) {
     for (int64_t i = 0; i < c_.index_topk; ++i, ++rows) {
       HostTensor& chosen = s.selections[layer];
       const int32_t row = chosen.bytes.empty() ? -1 : chosen.data<int32_t>()[i];
-      *rows = row < 0 ? -2 : row;
+      *rows = row < 0 ? kNoPlace : row;
     }
   }
   return absl::OkStatus();

@@ -52,7 +52,8 @@ struct TraceParts {
 // k], decode_gate_margin [K, L], decode_index_topk [K, L, topk] (-2 = no
 // place), and with an MTP head mtp_logits [V], mtp_logits_all [N, V],
 // mtp_decode_logits [K, V]. hidden and the index_* and gate_* of the prompt
-// need chunk == 0. Errors: ARG-003, ARG-004, ARG-005 (feed of another length),
+// need chunk == 0. Errors: ARG-001 (replay or inject of a prompt in chunks),
+// ARG-003, ARG-004, ARG-005 (feed of another length),
 // TRACE-001 (a replay or inject tensor is missing or does not fit), ENG-001.
 StatusOr<Tensors> RunTrace(const TraceParts& parts,
                            const TraceOptions& options);
