@@ -23,6 +23,10 @@ namespace {
 // Enough for a long talk, small enough for any machine that holds the weights.
 constexpr int64_t kDefaultContext = 8192;
 
+// What a Linux terminal passes of one line before its end (n_tty's buffer of
+// 4096); the rest of a longer line is lost before we can see it.
+constexpr size_t kTerminalLineBytes = 4095;
+
 struct ChatArgs {
   ModelArgs model;
   TalkArgs talk;
@@ -52,6 +56,13 @@ class ChatSession {
       if (line.front() == '/') {
         if (!Command(line)) break;
         continue;
+      }
+      if (context_.err_is_tty && line.size() == kTerminalLineBytes) {
+        Say(context_.T(
+            "(a terminal cuts a line at 4095 bytes; pipe longer text in, or "
+            "use belay run --prompt-file)\n",
+            "（终端会把一行截断为 4095 字节；更长的文本请用管道输入，或使用 "
+            "belay run --prompt-file）\n"));
       }
       const Status status = Turn(std::move(line));
       // The session outlives a turn that failed, the device's faults excepted.

@@ -16,14 +16,15 @@ struct Talk {
   std::string err;
 };
 
-Talk Belay(std::vector<std::string> args, const std::string& input) {
+Talk Belay(std::vector<std::string> args, const std::string& input,
+           bool err_is_tty = false) {
   std::istringstream in(input);
   std::ostringstream out;
   std::ostringstream err;
   const Environment environment = {.out = out,
                                    .err = err,
                                    .out_is_tty = false,
-                                   .err_is_tty = false,
+                                   .err_is_tty = err_is_tty,
                                    .in = &in};
   Talk talk;
   talk.code = RunBelay(std::move(args), environment);
@@ -60,6 +61,16 @@ TEST(ChatTest, ATurnThatDoesNotFitKeepsTheSession) {
   EXPECT_EQ(talk.code, 0);
   EXPECT_NE(talk.err.find("ENG-001"), std::string::npos) << talk.err;
   EXPECT_NE(talk.out.find("Hello!"), std::string::npos) << talk.out;
+}
+
+TEST(ChatTest, SaysThatTheTerminalHasCutALine) {
+  const std::vector<std::string> args = {"chat", "--model", "data/demo",
+                                         "--max-tokens", "1"};
+  const std::string full(4095, 'x');
+  EXPECT_NE(Belay(args, full + "\n", true).err.find("4095"), std::string::npos);
+  EXPECT_EQ(Belay(args, full + "x\n", true).err.find("4095"),
+            std::string::npos);
+  EXPECT_EQ(Belay(args, full + "\n").err.find("4095"), std::string::npos);
 }
 
 TEST(RunTextTest, PrintsToolCallsAsJson) {
