@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <istream>
 #include <memory>
 #include <string>
@@ -220,12 +221,12 @@ void AddChat(CLI::App& app, Context& context) {
       ->add_option("--max-tokens", args->max_tokens,
                    context.T("longest answer (default 1024)",
                              "回答的最大词元数（默认 1024）"))
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, INT32_MAX, "POSITIVE"));
   command
       ->add_option("--max-context", args->max_context,
                    context.T("positions to plan for (default 8192)",
                              "规划的上下文长度（默认 8192）"))
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, INT64_MAX, "NONNEGATIVE"));
   command->add_option(
       "--temp", args->sampling.temperature,
       context.T("temperature (default 0: greedy)", "温度（默认 0：贪心）"));

@@ -63,9 +63,18 @@ TEST(ChatTest, ATurnThatDoesNotFitKeepsTheSession) {
   EXPECT_NE(talk.out.find("Hello!"), std::string::npos) << talk.out;
 }
 
+TEST(ChatTest, NamesTheRangeInShortWords) {
+  const Talk talk =
+      Belay({"chat", "--model", "data/demo", "--max-tokens", "0"}, "");
+  EXPECT_EQ(talk.code, 2);
+  EXPECT_NE(talk.err.find("--max-tokens: Value 0 not in range 1 to 2147483647"),
+            std::string::npos)
+      << talk.err;
+}
+
 TEST(ChatTest, SaysThatTheTerminalHasCutALine) {
   const std::vector<std::string> args = {"chat", "--model", "data/demo",
-                                         "--max-tokens", "1"};
+                                         "--max-context", "40"};
   const std::string full(4095, 'x');
   EXPECT_NE(Belay(args, full + "\n", true).err.find("4095"), std::string::npos);
   EXPECT_EQ(Belay(args, full + "x\n", true).err.find("4095"),

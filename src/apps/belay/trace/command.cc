@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -159,7 +160,7 @@ void AddTrace(CLI::App& app, Context& context) {
       ->add_option("--decode", args->n_decode,
                    context.T("decode steps after the prompt (default 0)",
                              "提示之后的解码步数（默认 0）"))
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, INT32_MAX, "NONNEGATIVE"));
   command->add_option("--feed", args->feed,
                       context.T("decode + 1 ids to feed instead of the greedy "
                                 "ones",
@@ -168,7 +169,7 @@ void AddTrace(CLI::App& app, Context& context) {
       ->add_option("--chunk", args->chunk,
                    context.T("prompt tokens a step (default: all)",
                              "每步的提示词元数（默认：全部）"))
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, INT64_MAX, "NONNEGATIVE"));
   AddHookOptions(*command, *args, context);
   command
       ->add_option("--out", args->out, context.T("file to write", "输出文件"))
