@@ -11,6 +11,8 @@
 #include "apps/belay/commands.h"
 #include "apps/belay/model/loaded_model.h"
 #include "apps/belay/model/token_args.h"
+#include "apps/belay/shell/interrupt.h"
+#include "apps/belay/shell/progress.h"
 #include "apps/belay/trace/trace.h"
 #include "base/error_ids.h"
 #include "checkpoint/safetensors.h"
@@ -90,8 +92,16 @@ StatusOr<ExitCode> RunTraceCommand(const TraceArgs& args,
                                    .backend = model->backend.get(),
                                    .communicator = &model->communicator,
                                    .rank = {}};
+  const std::atomic<bool>& interrupted = CatchInterrupts();
+  Progress progress(context);
+  options.keep_going = [&](int32_t n_decoded) {
+    progress.Update(fmt::format("{} {}/{}", context.T("decoding", "解码"),
+                                n_decoded, args.n_decode));
+    return !interrupted;
+  };
   BELAY_ASSIGN_OR_RETURN(trace::Tensors tensors,
                          trace::RunTrace(parts, options));
+  progress.Clear();
 
   std::vector<checkpoint::NamedView> views;
   nlohmann::ordered_json shapes;

@@ -58,6 +58,9 @@ class Tracer {
     BELAY_RETURN_IF_ERROR(Prepare());
     BELAY_RETURN_IF_ERROR(Prompt());
     for (int32_t k = 0; k < o_.n_decode; ++k) {
+      if (o_.keep_going && !o_.keep_going(k)) {
+        return MakeError(kSysInterrupted, ErrorFacts{});
+      }
       BELAY_RETURN_IF_ERROR(Decode(k));
     }
     HostTensor& greedy = Put("greedy_tokens", DType::kI64, {o_.n_decode + 1});

@@ -34,6 +34,9 @@ struct TraceOptions {
   GoldenLookup replay;     // expert ids and index selections; null = none
   ConstTensorView inject;  // [n_prompt, hc, dim]; empty = none
   int inject_layer = 0;
+  // Asked after every step, with the decode steps done; false ends the trace
+  // with SYS-004. Null = go on.
+  std::function<bool(int32_t n_decoded)> keep_going;
 };
 
 struct TraceParts {
