@@ -144,7 +144,8 @@ TEST_P(LinearTest, StridedRows) {
   }
   for (int64_t b = 0; b < 3; ++b) {
     const uint8_t* row = slice.scale.row<uint8_t>(b);
-    left_scale.insert(left_scale.end(), row, row + 2);
+    left_scale.push_back(row[0]);
+    left_scale.push_back(row[1]);
   }
   ops::LinearSource packed = slice;
   packed.weight = ConstTensorView(left.data(), DType::kF8E4M3, {384, 256});
