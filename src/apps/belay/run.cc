@@ -24,7 +24,7 @@ StatusOr<ExitCode> Run(const RunArgs& args, const Context& context) {
   // mapped and checked against it; 8, 9  the back end; 4  the weights, bound.
   BELAY_ASSIGN_OR_RETURN(const auto model, LoadModel(args.model, context));
   if (args.explain) return ExplainBackend(*model->backend, context);
-  if (!args.ignore_eos) request.stop_ids = {model->config().eos_id};
+  if (!args.ignore_eos) request.stop_ids = model->eos_ids;
 
   // 6  The engine places caches and activations, and takes the request.
   BELAY_ASSIGN_OR_RETURN(const engine::EngineOptions options,
@@ -44,7 +44,9 @@ StatusOr<ExitCode> Run(const RunArgs& args, const Context& context) {
   while (engine->HasWork()) {
     if (interrupted) engine->Cancel(id);
     BELAY_ASSIGN_OR_RETURN(const auto events, engine->Step());
-    for (const engine::Event& event : events) answer.Take(event);
+    for (const engine::Event& event : events) {
+      if (answer.Take(event)) engine->Cancel(id);
+    }
   }
   return answer.Finish(*engine, seed);
 }

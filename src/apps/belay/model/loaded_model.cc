@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "apps/belay/model/eos.h"
 #include "apps/belay/shell/interrupt.h"
 #include "apps/belay/shell/progress.h"
 #include "backends/registry.h"
@@ -34,8 +35,10 @@ StatusOr<ops::Numerics> NumericsFor(const std::string& name,
 
 // Tensors beside the model are no error, but nobody should have to guess why a
 // file is larger than what runs.
-void WarnOfUnknown(const checkpoint::CheckpointReport& report,
-                   const Context& context) {
+void Warn(const checkpoint::CheckpointReport& report, const Context& context) {
+  for (const std::string& fact : report.warnings) {
+    context.err << context.T("warning: ", "警告：") << fact << "\n";
+  }
   if (report.unknown.empty()) return;
   PrintStatus(context,
               MakeError(kCkptUnknownTensor,
@@ -86,7 +89,9 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
       checkpoint::Checkpoint::Open(args.folder, {.strict = args.strict,
                                                  .check_values = true,
                                                  .pool = loaded->pool.get()}));
-  WarnOfUnknown(loaded->checkpoint->report(), context);
+  Warn(loaded->checkpoint->report(), context);
+  BELAY_ASSIGN_OR_RETURN(loaded->eos_ids,
+                         EosIds(args.folder, loaded->config().eos_id));
   BELAY_ASSIGN_OR_RETURN(const ops::Numerics numerics,
                          NumericsFor(args.numerics, loaded->config()));
   BELAY_ASSIGN_OR_RETURN(

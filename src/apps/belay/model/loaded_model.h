@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "apps/belay/shell/context.h"
 #include "base/error.h"
@@ -37,6 +38,7 @@ struct LoadedModel {
   std::unique_ptr<ops::Backend> backend;
   std::unique_ptr<model::ModelWeights> weights;
   ops::SingleRank communicator;
+  std::vector<int32_t> eos_ids;  // that end a turn
   double load_seconds = 0;
 
   const spec::ModelConfig& config() const { return checkpoint->config(); }

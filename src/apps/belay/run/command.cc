@@ -3,30 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "apps/belay/commands.h"
+#include "apps/belay/model/memory.h"
 #include "apps/belay/run/run.h"
 #include "base/error_ids.h"
 
 namespace belay::apps {
 namespace {
-
-// What the system says is free for new memory; 0 when it does not say.
-size_t AvailableBytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  size_t kib = 0;
-  std::string unit;
-  while (file >> key >> kib) {
-    std::getline(file, unit);
-    if (key == "MemAvailable:") return kib * 1024;
-  }
-  return 0;
-}
 
 void AddGenerationOptions(CLI::App& command, RunArgs& args, Context& context) {
   command.add_option("--max-tokens", args.max_tokens,
@@ -52,6 +39,9 @@ void AddGenerationOptions(CLI::App& command, RunArgs& args, Context& context) {
   command.add_flag(
       "--ignore-eos", args.ignore_eos,
       context.T("go on after the end token", "遇到结束词元也继续"));
+  command.add_option("--stop", args.stops,
+                     context.T("text that ends the answer; may be repeated",
+                               "结束回答的文本；可重复使用"));
   command.add_flag("--speculative", args.speculative,
                    context.T("draft with the MTP head; same tokens, faster",
                              "用 MTP 头起草；词元相同，速度更快"));

@@ -50,18 +50,21 @@ Answer::Answer(const RunArgs& args, const RunPrompt& prompt,
     : args_(args), model_(model), context_(context), prompt_(prompt) {
   if (!prompt.speaker.has_value()) return;
   text_.emplace(prompt.speaker->tokenizer, prompt.prompt.mode,
-                StyleOf(args, context), context);
+                StyleOf(args, context), args.stops, context);
 }
 
-void Answer::Take(const engine::Event& event) {
+bool Answer::Take(const engine::Event& event) {
+  if (stopped_) return true;
   finish_ = event.finish;
-  if (event.token < 0) return;
+  if (event.token < 0) return false;
   if (text_.has_value()) {
-    text_->Take(event.token);
+    stopped_ = text_->Take(event.token);
+    if (stopped_) finish_ = engine::FinishReason::kStop;
   } else if (!context_.json) {
     context_.out << (tokens_.empty() ? "" : " ") << event.token << std::flush;
   }
   tokens_.push_back(event.token);
+  return stopped_;
 }
 
 void Answer::PrintReport(const engine::Engine& engine) const {

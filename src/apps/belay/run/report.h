@@ -20,8 +20,9 @@ class Answer {
   Answer(const RunArgs& args, const RunPrompt& prompt, const LoadedModel& model,
          const Context& context);
 
-  // Streams a token (text mode).
-  void Take(const engine::Event& event);
+  // Streams a token, or the text that it makes. True when a stop string was
+  // met: the request can be cancelled, and its end counts as a stop.
+  bool Take(const engine::Event& event);
   // The report: on stderr, or everything as one JSON document on stdout.
   // Errors: SYS-004 (interrupted), ENG-004.
   StatusOr<ExitCode> Finish(const engine::Engine& engine, uint64_t seed);
@@ -37,6 +38,7 @@ class Answer {
   std::optional<AnswerText> text_;  // when the prompt was text
   std::vector<int32_t> tokens_;
   engine::FinishReason finish_ = engine::FinishReason::kNone;
+  bool stopped_ = false;  // by a stop string
 };
 
 // --explain: every operator's implementations, fastest first, and why one is

@@ -15,6 +15,11 @@ namespace {
 constexpr char kPromptOptions[] =
     "--tokens | --tokens-file | --prompt | --prompt-file | --messages";
 
+Status EmptyPrompt(const std::string& where) {
+  return MakeError(kArgEmptyPrompt,
+                   {.where = where, .what = "", .expected = "", .got = ""});
+}
+
 StatusOr<text::JsonValue> ReadJson(const Context& context,
                                    const std::string& path) {
   BELAY_ASSIGN_OR_RETURN(const std::string content,
@@ -42,6 +47,7 @@ StatusOr<text::ChatRequest> ConversationFrom(const RunArgs& args,
     BELAY_ASSIGN_OR_RETURN(const text::JsonValue json,
                            ReadJson(context, args.messages));
     BELAY_ASSIGN_OR_RETURN(request, text::ChatRequestFromJson(json));
+    if (request.messages.empty()) return EmptyPrompt(args.messages);
   }
   if (args.tools.empty()) return request;
   BELAY_ASSIGN_OR_RETURN(const text::JsonValue tools,
@@ -79,6 +85,7 @@ StatusOr<RunPrompt> PromptFrom(const RunArgs& args, const Context& context) {
   std::string prompt = args.prompt;
   if (!args.prompt_file.empty()) {
     BELAY_ASSIGN_OR_RETURN(prompt, ReadFileOrInput(context, args.prompt_file));
+    if (prompt.empty()) return EmptyPrompt(args.prompt_file);
   }
   BELAY_ASSIGN_OR_RETURN(out.speaker,
                          OpenSpeaker(args.model.folder, args.talk));

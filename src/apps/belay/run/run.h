@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/belay/model/loaded_model.h"
 #include "apps/belay/shell/context.h"
@@ -29,6 +30,7 @@ struct RunArgs {
   engine::SamplingParams sampling;
   bool seed_given = false;
   bool ignore_eos = false;
+  std::vector<std::string> stops;  // strings that end the answer
   bool speculative = false;
   bool explain = false;
   int64_t max_context = 0;        // 0 = what the request needs

@@ -10,8 +10,9 @@ using Kind = text::CompletionEvent::Kind;
 
 AnswerText::AnswerText(std::shared_ptr<const text::Tokenizer> tokenizer,
                        text::ThinkingMode mode, AnswerStyle style,
-                       const Context& context)
+                       std::vector<std::string> stops, const Context& context)
     : decoder_(std::move(tokenizer)),
+      stops_(std::move(stops)),
       parser_(mode),
       style_(style),
       context_(context) {}
@@ -57,29 +58,33 @@ void AnswerText::Show(const text::CompletionEvent& event) {
   }
 }
 
-void AnswerText::Take(int32_t token) {
-  const std::string piece = decoder_.Append(token);
-  raw_ += piece;
-  const auto events = parser_.Feed(piece, 1);
+void AnswerText::Add(const std::string& text, size_t n_tokens) {
+  raw_ += text;
+  const auto events = parser_.Feed(text, n_tokens);
   if (style_ == AnswerStyle::kSilent) return;
   if (style_ == AnswerStyle::kRaw) {
-    context_.out << piece << std::flush;
+    context_.out << text << std::flush;
     return;
   }
   for (const text::CompletionEvent& event : events) Show(event);
   context_.out << std::flush;
 }
 
+bool AnswerText::Take(int32_t token) {
+  Add(stops_.Feed(decoder_.Append(token)), 1);
+  return stops_.found() != nullptr;
+}
+
 void AnswerText::Finish(bool turn_ended) {
-  const std::string piece = decoder_.Finish();
-  raw_ += piece;
-  auto events = parser_.Feed(piece);
-  const auto last = parser_.Finish(turn_ended ? text::CompletionEnd::kTurnEnded
-                                              : text::CompletionEnd::kCut);
-  events.insert(events.end(), last.begin(), last.end());
+  const bool stopped = stops_.found() != nullptr;
+  Add(stops_.Feed(decoder_.Finish()), 0);
+  if (!stopped) Add(stops_.Finish(), 0);
+  const auto events =
+      parser_.Finish(turn_ended || stopped ? text::CompletionEnd::kTurnEnded
+                                           : text::CompletionEnd::kCut);
   if (style_ == AnswerStyle::kSilent) return;
   if (style_ == AnswerStyle::kRaw) {
-    context_.out << piece << std::endl;
+    context_.out << std::endl;
     return;
   }
   for (const text::CompletionEvent& event : events) Show(event);

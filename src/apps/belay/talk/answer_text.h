@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "apps/belay/shell/context.h"
 #include "text/chat/request.h"
 #include "text/completion/parser.h"
 #include "text/detokenizer.h"
+#include "text/stop/stop_matcher.h"
 #include "text/tokenizer.h"
 
 namespace belay::apps {
@@ -24,11 +26,13 @@ enum class AnswerStyle : uint8_t {
 // One answer while it comes.
 class AnswerText {
  public:
+  // `stops`: strings that end the answer and are not part of it.
   AnswerText(std::shared_ptr<const text::Tokenizer> tokenizer,
              text::ThinkingMode mode, AnswerStyle style,
-             const Context& context);
+             std::vector<std::string> stops, const Context& context);
 
-  void Take(int32_t token);
+  // True when the answer has met a stop string: no more tokens are wanted.
+  bool Take(int32_t token);
   // Nothing more comes; `turn_ended`: by the model's own end token.
   void Finish(bool turn_ended);
 
@@ -36,10 +40,12 @@ class AnswerText {
   const text::Completion& completion() const { return parser_.completion(); }
 
  private:
+  void Add(const std::string& text, size_t n_tokens);
   void Show(const text::CompletionEvent& event);
   void Dim(bool on);
 
   text::StreamDecoder decoder_;
+  text::StopMatcher stops_;
   text::CompletionParser parser_;
   const AnswerStyle style_;
   const Context& context_;

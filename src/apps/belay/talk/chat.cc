@@ -12,6 +12,7 @@
 
 #include "apps/belay/commands.h"
 #include "apps/belay/model/loaded_model.h"
+#include "apps/belay/model/memory.h"
 #include "apps/belay/shell/interrupt.h"
 #include "apps/belay/talk/answer_text.h"
 #include "apps/belay/talk/prompt.h"
@@ -33,6 +34,7 @@ struct ChatArgs {
   TalkArgs talk;
   std::string system;
   int32_t max_tokens = 1024;
+  std::vector<std::string> stops;
   engine::SamplingParams sampling;
   int64_t max_context = 0;
   bool speculative = false;
@@ -102,6 +104,7 @@ Status ChatSession::Open() {
           ? args_.max_context
           : std::min(kDefaultContext, model_->config().max_positions);
   options.speculative = args_.speculative;
+  options.budget_bytes = AvailableBytes();
   BELAY_ASSIGN_OR_RETURN(
       engine_,
       engine::Engine::Create({&model_->config(), model_->weights.get(),
@@ -167,20 +170,24 @@ Status ChatSession::Turn(std::string text) {
 Status ChatSession::Answer(const TalkPrompt& prompt) {
   const std::atomic<bool>& interrupted = CatchInterrupts();
   AnswerText answer(speaker_.tokenizer, prompt.mode, AnswerStyle::kMessage,
-                    context_);
-  BELAY_ASSIGN_OR_RETURN(
-      const engine::RequestId id,
-      engine_->Submit({.prompt = prompt.ids,
-                       .max_tokens = args_.max_tokens,
-                       .sampling = args_.sampling,
-                       .stop_ids = {model_->config().eos_id}}));
+                    args_.stops, context_);
+  BELAY_ASSIGN_OR_RETURN(const engine::RequestId id,
+                         engine_->Submit({.prompt = prompt.ids,
+                                          .max_tokens = args_.max_tokens,
+                                          .sampling = args_.sampling,
+                                          .stop_ids = model_->eos_ids}));
   engine::FinishReason finish = engine::FinishReason::kNone;
+  bool stopped = false;  // by a stop string
   while (engine_->HasWork()) {
     if (interrupted) engine_->Cancel(id);
     BELAY_ASSIGN_OR_RETURN(const auto events, engine_->Step());
     for (const engine::Event& event : events) {
-      if (event.token >= 0) answer.Take(event.token);
+      if (stopped) break;
       finish = event.finish;
+      if (event.token < 0 || !answer.Take(event.token)) continue;
+      stopped = true;
+      finish = engine::FinishReason::kStop;
+      engine_->Cancel(id);
     }
   }
   answer.Finish(finish == engine::FinishReason::kStop);
@@ -215,6 +222,9 @@ void AddChat(CLI::App& app, Context& context) {
       [args, &context] { return ChatSession(*args, context).Run(); });
   AddModelOptions(*command, args->model, context);
   AddTalkOptions(*command, args->talk, context);
+  command->add_option("--stop", args->stops,
+                      context.T("text that ends an answer; may be repeated",
+                                "结束回答的文本；可重复使用"));
   command->add_option("--system", args->system,
                       context.T("system message", "系统消息"));
   command

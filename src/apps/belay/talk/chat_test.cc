@@ -97,5 +97,29 @@ TEST(RunTextTest, PrintsToolCallsAsJson) {
       << talk.out;
 }
 
+TEST(RunTextTest, AStopStringEndsTheAnswerAndIsNoPartOfIt) {
+  // "Hello! I am a tiny DeepSeek-V4 model. Ask me about Ascend NPUs."
+  const Talk talk = Belay({"run", "--model", "data/demo", "--prompt", "Hello!",
+                           "--stop", "V4 mod", "--json"},
+                          "");
+  EXPECT_EQ(talk.code, 0) << talk.err;
+  EXPECT_NE(talk.out.find("\"text\": \"Hello! I am a tiny DeepSeek-\""),
+            std::string::npos)
+      << talk.out;
+  EXPECT_NE(talk.out.find("\"finish_reason\": \"stop\""), std::string::npos)
+      << talk.out;
+}
+
+TEST(RunTextTest, RefusesAPromptWithoutText) {
+  const Talk file =
+      Belay({"run", "--model", "data/demo", "--prompt-file", "-"}, "");
+  EXPECT_EQ(file.code, 2);
+  EXPECT_NE(file.err.find("ARG-004"), std::string::npos) << file.err;
+  const Talk messages =
+      Belay({"run", "--model", "data/demo", "--messages", "-"}, "[]");
+  EXPECT_EQ(messages.code, 2);
+  EXPECT_NE(messages.err.find("ARG-004"), std::string::npos) << messages.err;
+}
+
 }  // namespace
 }  // namespace belay::apps
