@@ -106,6 +106,12 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), n_bytes_);
 }
 
+void MappedFile::ReleasePages() const {
+  if (data_ == nullptr) return;
+  // A read-only private mapping has no pages of its own to lose.
+  (void)madvise(const_cast<std::byte*>(data_), n_bytes_, MADV_DONTNEED);
+}
+
 StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
   const ScopedFd fd(OpenForReading(path));
   if (fd.get() < 0) return Unreadable(path, ErrnoText(errno));

@@ -26,6 +26,10 @@ class MappedFile {
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {data_, n_bytes_}; }
 
+  // Takes the file's pages out of this process's memory; bytes() stays valid,
+  // and what is read again is mapped again.
+  void ReleasePages() const;
+
  private:
   MappedFile(std::string path, const std::byte* data, size_t n_bytes)
       : path_(std::move(path)), data_(data), n_bytes_(n_bytes) {}

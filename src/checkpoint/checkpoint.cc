@@ -84,6 +84,10 @@ StatusOr<std::unique_ptr<Checkpoint>> Checkpoint::Open(
   return c;
 }
 
+void Checkpoint::ReleasePages() const {
+  for (const auto& file : shards_->files) file->ReleasePages();
+}
+
 int64_t Checkpoint::n_files() const {
   return static_cast<int64_t>(shards_->files.size());
 }

@@ -66,6 +66,10 @@ class Checkpoint {
   const std::vector<spec::ExpectedTensor>& tensors() const { return expected_; }
   int64_t n_files() const;
 
+  // Takes the files' pages out of this process's memory, as often as wanted
+  // while weights are bound: a back end that packs them needs no second copy.
+  void ReleasePages() const;
+
   // The whole tensor; CKPT-007 when the model has none of this name.
   StatusOr<ConstTensorView> Get(std::string_view name) const;
 

@@ -55,6 +55,10 @@ class SafetensorsFile {
 
   const std::string& path() const { return path_; }
   uint64_t file_bytes() const { return bytes_.size(); }
+  // MappedFile::ReleasePages.
+  void ReleasePages() const {
+    if (mapping_ != nullptr) mapping_->ReleasePages();
+  }
 
   // In the order of their offsets.
   std::span<const StoredTensor> tensors() const { return tensors_; }

@@ -34,7 +34,7 @@ const MatMulKernel* Bf16MatMul(const WeightView& weight) {
     case WeightKind::kBf16:
       return &kBf16Kernel;
     case WeightKind::kFp8:
-      return weight.block_cols % 64 == 0 ? &kFp8Kernel : nullptr;
+      return weight.block_cols % 128 == 0 ? &kFp8Kernel : nullptr;
     case WeightKind::kFp4:
       return weight.block_cols == 32 ? &kFp4Kernel : nullptr;
   }

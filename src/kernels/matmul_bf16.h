@@ -12,10 +12,11 @@ namespace belay::kernels {
 bool HasBf16MatMul();
 
 // The kernel for a weight of this kind and these blocks, or null when there is
-// none: F32 weights, blocks that its steps of 64 columns would cross, or
+// none: F32 weights, blocks that its steps of 128 columns would cross, or
 // !HasBf16MatMul(). x must be exact in bf16: bf16 activations, or e4m3 codes
 // times a power of two. The promises of kernels/matmul.h hold; sums run over
-// pairs of columns in 16 lanes, each step of 64 columns scaled on its own.
+// pairs of columns in 16 lanes, each step of 128 columns scaled on its own.
+// Takes plain weights and packed ones (kernels/pack.h).
 // bf16 subnormals count as zero.
 const MatMulKernel* Bf16MatMul(const WeightView& weight);
 

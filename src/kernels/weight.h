@@ -32,6 +32,12 @@ struct WeightView {
   int64_t block_rows = 1;
   int64_t block_cols = 128;  // a multiple of kBlockMultiple
 
+  // Rows stand in tiles of so many (PackWeight in kernels/pack.h): 1 is plain
+  // row-major, anything else is for the kernel that asked for it. `codes` then
+  // points to the tiles and `scale_code` is unused, since a tile holds its own.
+  int64_t tile_rows = 1;
+
+  // Plain layout only.
   const std::byte* row(int64_t r) const {
     return codes + static_cast<size_t>(r) * row_bytes_stride;
   }

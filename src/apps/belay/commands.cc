@@ -10,6 +10,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddPerplexity(app, context);
   AddRender(app, context);
   AddParse(app, context);
+  AddBench(app, context);
   AddInspect(app, context);
   AddMakeModel(app, context);
   AddTokenize(app, context);

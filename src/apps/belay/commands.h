@@ -21,6 +21,7 @@ void AddTokenize(CLI::App& app, Context& context);
 void AddDetokenize(CLI::App& app, Context& context);
 void AddRender(CLI::App& app, Context& context);
 void AddParse(CLI::App& app, Context& context);
+void AddBench(CLI::App& app, Context& context);
 
 }  // namespace belay::apps
 

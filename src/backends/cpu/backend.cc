@@ -134,14 +134,15 @@ void CpuBackend::CopyOut(void* host_dst, ConstTensorView src) {
 StatusOr<std::unique_ptr<ops::BoundLinear>> CpuBackend::BindLinear(
     const ops::LinearSource& source) {
   BELAY_ASSIGN_OR_RETURN(std::unique_ptr<CpuLinear> linear,
-                         CpuLinear::Create(numerics_, source));
+                         CpuLinear::Create(numerics_, source, packed_memory_));
   return std::unique_ptr<ops::BoundLinear>(std::move(linear));
 }
 
 StatusOr<std::unique_ptr<ops::BoundExperts>> CpuBackend::BindExperts(
     std::span<const ops::ExpertSource> experts, int64_t first_expert) {
-  BELAY_ASSIGN_OR_RETURN(std::unique_ptr<CpuExperts> bound,
-                         CpuExperts::Create(numerics_, experts, first_expert));
+  BELAY_ASSIGN_OR_RETURN(
+      std::unique_ptr<CpuExperts> bound,
+      CpuExperts::Create(numerics_, experts, first_expert, packed_memory_));
   return std::unique_ptr<ops::BoundExperts>(std::move(bound));
 }
 

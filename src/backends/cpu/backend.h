@@ -46,7 +46,7 @@ struct ScoreTask {
 class CpuBackend final : public ops::Backend {
  public:
   CpuBackend(const ops::Numerics& numerics, ThreadPool* pool)
-      : numerics_(numerics), pool_(pool) {}
+      : numerics_(numerics), pool_(pool), packed_memory_(pool) {}
 
   // backend.cc
   std::string_view name() const override { return "cpu"; }
@@ -156,6 +156,7 @@ class CpuBackend final : public ops::Backend {
 
   ops::Numerics numerics_;
   ThreadPool* pool_;
+  PackedMemory packed_memory_;  // of the weights that it binds
   Workspace workspace_;
 };
 

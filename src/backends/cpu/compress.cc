@@ -105,10 +105,11 @@ void CpuBackend::KvCompress(const ops::KvCompressParams& p) {
     return TensorView(p.raw.row<float>(0) + which * width, DType::kF32,
                       {p.raw.n_rows(), width}, p.raw.row_bytes_stride());
   };
-  const std::array<Projection, 2> products = {
-      Projection{&wkv.view(), half(0)}, Projection{&wgate.view(), half(1)}};
   // Both are packed alike: the checkpoint holds them in one format.
   const kernels::MatMulKernel& kernel = KernelFor(wkv, p.x.dtype());
+  const std::array<Projection, 2> products = {
+      Projection{&wkv.view(kernel), half(0)},
+      Projection{&wgate.view(kernel), half(1)}};
   if (&kernel == &KernelFor(wgate, p.x.dtype())) {
     ProjectAll(p.x, wkv.quantise_input(), kernel, products);
   } else {

@@ -86,9 +86,9 @@ void CpuBackend::ProjectAll(ConstTensorView x, bool quantise,
 
 void CpuBackend::Project(const CpuLinear& weight, ConstTensorView x,
                          TensorView y) const {
-  const Projection product = {&weight.view(), y};
-  ProjectAll(x, weight.quantise_input(), KernelFor(weight, x.dtype()),
-             {&product, 1});
+  const kernels::MatMulKernel& kernel = KernelFor(weight, x.dtype());
+  const Projection product = {&weight.view(kernel), y};
+  ProjectAll(x, weight.quantise_input(), kernel, {&product, 1});
 }
 
 void CpuBackend::Linear(const ops::LinearParams& p) {
@@ -149,7 +149,7 @@ void CpuBackend::AttentionOut(const ops::AttentionOutParams& p) {
       const auto g = static_cast<int64_t>(task) / tiles;
       const auto tile = static_cast<int64_t>(task) % tiles;
       kernels::MatMulArgs args;
-      args.weight = &wo_a.view();
+      args.weight = &wo_a.view(kernel);
       args.row_begin = g * rank + tile * rows_per_task;
       args.row_end = std::min(args.row_begin + rows_per_task, (g + 1) * rank);
       args.x = packed + static_cast<size_t>(g) * group_bytes;

@@ -182,10 +182,10 @@ void CpuBackend::ExpertUpTask(const CpuExperts& experts,
        first += kTokenChunk) {
     args.n_tokens = std::min(kTokenChunk, pairs.begin[e + 1] - first);
     args.x_index = pairs.token + first;
-    args.weight = &expert.w1->view();
+    args.weight = &expert.w1->view(*pairs.up);
     args.y = g;
     pairs.up->run(args);
-    args.weight = &expert.w3->view();
+    args.weight = &expert.w3->view(*pairs.up);
     args.y = u;
     pairs.up->run(args);
     for (int64_t i = 0; i < args.n_tokens; ++i) {
@@ -221,7 +221,7 @@ void CpuBackend::ExpertDownTask(const CpuExperts& experts,
   const CpuLinear& w2 = *experts.expert(e).w2;
   const size_t hidden_bytes = pairs.down->packed_bytes(experts.inter());
   kernels::MatMulArgs args;
-  args.weight = &w2.view();
+  args.weight = &w2.view(*pairs.down);
   args.row_begin = task % tiles * kExpertRows;
   args.row_end = std::min(args.row_begin + kExpertRows, dim);
   args.x_row_bytes = hidden_bytes;

@@ -8,6 +8,7 @@
 #include "base/error_ids.h"
 #include "base/float_formats.h"
 #include "kernels/matmul_bf16.h"
+#include "kernels/pack.h"
 
 namespace belay::cpu {
 namespace {
@@ -122,7 +123,8 @@ Status CpuLinear::TakeScales(const ops::LinearSource& source) {
 }
 
 StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
-    const ops::Numerics& numerics, const ops::LinearSource& source) {
+    const ops::Numerics& numerics, const ops::LinearSource& source,
+    PackedMemory& memory) {
   const ConstTensorView& weight = source.weight;
   const std::optional<WeightKind> kind = KindOf(weight.dtype());
   if (!kind.has_value()) {
@@ -151,16 +153,28 @@ StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
       BELAY_RETURN_IF_ERROR(CheckActBlocks(numerics, source, n_in));
     }
   }
+  linear->fast_view_ = view;
   linear->bf16_kernel_ = kernels::Bf16MatMul(view);
   if (linear->bf16_kernel_ == nullptr) {
     linear->bf16_kernel_ = &kernels::F32MatMul();
+  } else if (numerics.official() && kernels::CanPackWeight(view)) {
+    BELAY_RETURN_IF_ERROR(linear->Pack(memory));
   }
   return linear;
 }
 
+Status CpuLinear::Pack(PackedMemory& memory) {
+  BELAY_ASSIGN_OR_RETURN(const PackedMemory::Piece piece,
+                         memory.Take(kernels::PackedWeightBytes(view_)));
+  memory.Fill(view_, piece.data);
+  fast_view_ = kernels::PackedView(view_, piece.data);
+  packed_ = piece.owner;
+  return absl::OkStatus();
+}
+
 StatusOr<std::unique_ptr<CpuExperts>> CpuExperts::Create(
     const ops::Numerics& numerics, std::span<const ops::ExpertSource> experts,
-    int64_t first_expert) {
+    int64_t first_expert, PackedMemory& memory) {
   std::vector<CpuExpert> bound;
   for (size_t e = 0; e < experts.size(); ++e) {
     const std::string where =
@@ -168,7 +182,7 @@ StatusOr<std::unique_ptr<CpuExperts>> CpuExperts::Create(
     const auto bind =
         [&](const ops::LinearSource& source,
             const char* name) -> StatusOr<std::unique_ptr<CpuLinear>> {
-      auto linear = CpuLinear::Create(numerics, source);
+      auto linear = CpuLinear::Create(numerics, source, memory);
       if (linear.ok()) return linear;
       return WithContext(linear.status(), where + "." + name);
     };

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/packed_memory.h"
 #include "base/error.h"
 #include "kernels/matmul.h"
 #include "ops/linear.h"
@@ -16,17 +17,22 @@
 
 namespace belay::cpu {
 
-// A view of the checkpoint's codes; FP8 scales, one for 16,384 codes, are
-// widened to float32 here. A kernel that wants another layout repacks the codes
-// here too, into memory that this object then owns.
+// FP8 scales, one for 16,384 codes, are widened to float32 here. Where the
+// bf16-dot kernel will do all the work, the codes are packed for it
+// (kernels/pack.h) into memory that this object shares; otherwise they stay
+// views of the checkpoint.
 class CpuLinear final : public ops::BoundLinear {
  public:
   // Errors: CKPT-005 and CKPT-006 when dtype or shape is not a linear's,
   // BACK-002 when no kernel takes its blocks.
   static StatusOr<std::unique_ptr<CpuLinear>> Create(
-      const ops::Numerics& numerics, const ops::LinearSource& source);
+      const ops::Numerics& numerics, const ops::LinearSource& source,
+      PackedMemory& memory);
 
-  const kernels::WeightView& view() const { return view_; }
+  // The weight as `kernel`, one of kernel()'s, reads it.
+  const kernels::WeightView& view(const kernels::MatMulKernel& kernel) const {
+    return &kernel == bf16_kernel_ ? fast_view_ : view_;
+  }
   // The fastest kernel for inputs that are exact in bf16 (bf16 activations,
   // quantised or not), or for any float32.
   const kernels::MatMulKernel& kernel(bool x_is_bf16) const {
@@ -39,8 +45,12 @@ class CpuLinear final : public ops::BoundLinear {
   CpuLinear(int64_t n_out, int64_t n_in) : BoundLinear(n_out, n_in) {}
   Status TakeScales(const ops::LinearSource& source);
 
-  kernels::WeightView view_;
+  Status Pack(PackedMemory& memory);
+
+  kernels::WeightView view_;       // as in the checkpoint
+  kernels::WeightView fast_view_;  // for bf16_kernel_
   std::vector<float> scales_;
+  std::shared_ptr<const void> packed_;  // what fast_view_ points into
   const kernels::MatMulKernel* bf16_kernel_ = nullptr;
   bool quantise_input_ = false;
 };
@@ -56,7 +66,7 @@ class CpuExperts final : public ops::BoundExperts {
   // Errors as CpuLinear::Create; CKPT-006 when the three shapes disagree.
   static StatusOr<std::unique_ptr<CpuExperts>> Create(
       const ops::Numerics& numerics, std::span<const ops::ExpertSource> experts,
-      int64_t first_expert);
+      int64_t first_expert, PackedMemory& memory);
 
   const CpuExpert& expert(int64_t local) const {
     return experts_[static_cast<size_t>(local)];

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for packed weights: large regions, so that the system can back them
+// with huge pages. With 4 KiB pages a step over all weights misses the TLB at
+// each page, and the hardware stops to read ahead there.
+#ifndef BELAY_BACKENDS_CPU_PACKED_MEMORY_H_
+#define BELAY_BACKENDS_CPU_PACKED_MEMORY_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "kernels/weight.h"
+
+namespace belay::cpu {
+
+class PackedMemory {
+ public:
+  // `pool` packs in parallel; it outlives this object.
+  explicit PackedMemory(ThreadPool* pool) : pool_(pool) {}
+
+  // A piece of a region, aligned to kBufferAlignment. The region lives as long
+  // as any of its owners.
+  struct Piece {
+    std::byte* data = nullptr;
+    std::shared_ptr<const void> owner;
+  };
+  // SYS-003 when the system has no memory.
+  StatusOr<Piece> Take(size_t bytes);
+
+  // Packs a whole weight to `packed`, PackedWeightBytes(plain) bytes.
+  void Fill(const kernels::WeightView& plain, std::byte* packed);
+
+ private:
+  ThreadPool* pool_;
+  std::shared_ptr<std::byte> region_;
+  size_t region_bytes_ = 0;
+  size_t used_ = 0;
+};
+
+}  // namespace belay::cpu
+
+#endif  // BELAY_BACKENDS_CPU_PACKED_MEMORY_H_
