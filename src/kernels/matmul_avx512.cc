@@ -8,6 +8,8 @@
 // that other files use too, since the linker keeps one copy of it.
 #include "kernels/matmul_avx512.h"
 
+#include "kernels/pack.h"
+
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -66,28 +68,35 @@ struct Row {
   int64_t scale_bytes;          // kFp4: to the next step's codes
 };
 
+// Which row of scales; the usual block heights need no division.
+inline int64_t ScaleRow(const WeightView& w, int64_t row) {
+  if (w.block_rows == 1) return row;
+  return w.block_rows == 128 ? row / 128 : row / w.block_rows;
+}
+
 template <class Format>
-Row RowAt(const WeightView& w, int64_t row) {
+inline Row RowAt(const WeightView& w, int64_t row) {
   constexpr int64_t kBytes = Format::kStepBytes;
   const auto stride = static_cast<int64_t>(w.row_bytes_stride);
-  const int64_t scale_at = row / w.block_rows * w.scale_stride;
   Row at = {};
-  if (w.kind == WeightKind::kFp8) at.scale = w.scale + scale_at;
+  if (w.kind == WeightKind::kFp8) {
+    at.scale = w.scale + ScaleRow(w, row) * w.scale_stride;
+  }
   if (w.tile_rows == 1) {
     at.codes = w.codes + row * stride;
     at.step_bytes = kBytes;
     at.scale_bytes = 4;
     if (w.kind == WeightKind::kFp4) {
-      at.scale_code =
-          reinterpret_cast<const std::byte*>(w.scale_code + scale_at);
+      at.scale_code = reinterpret_cast<const std::byte*>(
+          w.scale_code + ScaleRow(w, row) * w.scale_stride);
     }
     return at;
   }
-  const std::byte* tile = w.codes + row / w.tile_rows * stride;
-  const int64_t place = row % w.tile_rows;
-  at.step_bytes = w.tile_rows * kBytes;
+  const std::byte* tile = w.codes + row / kPackRows * stride;
+  const int64_t place = row % kPackRows;
+  at.step_bytes = kPackRows * kBytes;
   at.codes = tile + place * kBytes;
-  at.scale_bytes = w.tile_rows * 4;
+  at.scale_bytes = kPackRows * 4;
   at.scale_code = tile + w.n_cols / kStep * at.step_bytes + place * 4;
   return at;
 }
@@ -370,10 +379,8 @@ void RunTile(const MatMulArgs& a, const Format& format, int64_t row,
     __m512 scale[kRows];
     for (int r = 0; r < kRows; ++r) {
       scale[r] = format.Scale(rows[r], step, block);
-      if (kTokens == 1) {
-        for (int64_t i = 0; i < Format::kStepBytes; i += 64) {
-          Prefetch(codes[r] + kAhead + i);
-        }
+      for (int64_t i = 0; i < Format::kStepBytes; i += 64) {
+        Prefetch(codes[r] + kAhead + i);
       }
     }
     TileStep<Format, kRows, kTokens>(format, codes, scale, x, acc);

@@ -8,6 +8,7 @@
 
 #include "base/float_formats.h"
 #include "kernels/matmul_bf16.h"
+#include "kernels/pack.h"
 #include "kernels/targets_test.h"
 
 namespace belay::kernels {
@@ -190,6 +191,41 @@ TEST(MatMulTest, MatchesDouble) {
       }
     }
   }
+}
+
+// The layout is only a layout: the same bits, however its rows were packed.
+TEST(MatMulTest, PackedEqualsPlain) {
+  for (const Case& c :
+       {Case{WeightKind::kBf16, 66, 256}, Case{WeightKind::kFp8, 130, 384},
+        Case{WeightKind::kFp4, 7, 512}, Case{WeightKind::kFp4, 64, 128}}) {
+    SCOPED_TRACE(testing::Message() << static_cast<int>(c.kind) << " "
+                                    << c.n_rows << "x" << c.n_cols);
+    const TestWeight w = MakeWeight(c.kind, c.n_rows, c.n_cols);
+    const MatMulKernel* kernel = Bf16MatMul(w.view);
+    if (kernel == nullptr) GTEST_SKIP() << "no kernel that packs";
+    ASSERT_TRUE(CanPackWeight(w.view));
+    std::vector<std::byte> memory(PackedWeightBytes(w.view));
+    const int64_t half = c.n_rows / 2 / kPackRows * kPackRows;
+    PackWeightRows(w.view, half, c.n_rows, memory.data());
+    PackWeightRows(w.view, 0, half, memory.data());
+    const WeightView packed = PackedView(w.view, memory.data());
+    for (const int64_t n_tokens : {1, 2, 3, 4, 5, 8, 11, 16}) {
+      std::vector<float> x =
+          RandomFloats(static_cast<size_t>(n_tokens * c.n_cols), 7);
+      for (float& v : x) v = belay::RoundToBf16(v);
+      EXPECT_EQ(Multiply(*kernel, packed, x, n_tokens),
+                Multiply(*kernel, w.view, x, n_tokens));
+    }
+  }
+}
+
+TEST(PackTest, TakesWholeStepsOnly) {
+  EXPECT_FALSE(CanPackWeight(MakeWeight(WeightKind::kFp8, 4, 200).view));
+  EXPECT_FALSE(CanPackWeight(MakeWeight(WeightKind::kF32, 4, 256).view));
+  WeightView wide = MakeWeight(WeightKind::kFp4, 4, 256).view;
+  EXPECT_TRUE(CanPackWeight(wide));
+  wide.block_cols = 128;
+  EXPECT_FALSE(CanPackWeight(wide));
 }
 
 // Row t of y.
