@@ -42,9 +42,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # (GCC bugs 105562, 106199); they stay visible, not fatal.
     -Wno-error=maybe-uninitialized
     -Wno-error=stringop-overflow -Wno-error=stringop-overread
-    -Wno-error=array-bounds
-    # Sanitized std::function is all "uninitialized" to GCC (bug 105562 too).
-    $<$<BOOL:${BELAY_SANITIZE}>:-Wno-maybe-uninitialized>)
+    -Wno-error=array-bounds)
+  # Sanitized std::function is all "uninitialized" to GCC (bug 105562 too).
+  if(BELAY_SANITIZE)
+    target_compile_options(belay_flags INTERFACE -Wno-maybe-uninitialized)
+  endif()
   # Before GCC 13, `"text" + std::string` warns in each release build (GCC bug
   # 105651). The sanitizers and later compilers still look for overlaps.
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
