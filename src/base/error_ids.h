@@ -33,6 +33,12 @@ namespace belay {
   X(kCkptBadValue,         "CKPT-013", kDataLoss)          /* an expert id of tid2eid out of range */ \
   X(kCkptNotFound,         "CKPT-014", kNotFound)          /* no checkpoint in the folder */ \
   X(kCkptUnsliceable,      "CKPT-015", kInvalidArgument)   /* tp or ep does not divide */ \
+  /* GGUF: GGUF files; what they share with safetensors is CKPT's */              \
+  X(kGgufNotGguf,          "GGUF-001", kDataLoss)          /* magic or version */ \
+  X(kGgufMalformed,        "GGUF-002", kDataLoss)          /* header cut off or not what the format says */ \
+  X(kGgufArchitecture,     "GGUF-003", kInvalidArgument)   /* not deepseek4 */    \
+  X(kGgufUnsupportedType,  "GGUF-004", kUnimplemented)     /* a tensor type that is not read */ \
+  X(kGgufTokenizer,        "GGUF-005", kUnimplemented)     /* no tokenizer, or one of another kind */ \
   /* CONF: config.json */                                                         \
   X(kConfMissingKey,       "CONF-001", kInvalidArgument)                          \
   X(kConfUnknownModelType, "CONF-002", kInvalidArgument)                          \
