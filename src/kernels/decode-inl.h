@@ -87,6 +87,11 @@ HWY_INLINE void Load2(const std::byte* row, size_t col, VF& v0, VF& v1) {
     const uint16_t* p = reinterpret_cast<const uint16_t*>(row) + col;
     v0 = DecodeBf16(p);
     v1 = DecodeBf16(p + n);
+  } else if constexpr (kKind == WeightKind::kF16) {
+    const hn::Rebind<hwy::float16_t, DF> dh;
+    const auto* p = reinterpret_cast<const hwy::float16_t*>(row) + col;
+    v0 = hn::PromoteTo(df, hn::LoadU(dh, p));
+    v1 = hn::PromoteTo(df, hn::LoadU(dh, p + n));
   } else if constexpr (kKind == WeightKind::kFp8) {
     const uint8_t* p = reinterpret_cast<const uint8_t*>(row) + col;
     v0 = DecodeE4m3(p);

@@ -259,10 +259,14 @@ void Run(const MatMulArgs& a) {
       return RunKind<WeightKind::kF32>(a);
     case WeightKind::kBf16:
       return RunKind<WeightKind::kBf16>(a);
+    case WeightKind::kF16:
+      return RunKind<WeightKind::kF16>(a);
     case WeightKind::kFp8:
       return RunKind<WeightKind::kFp8>(a);
     case WeightKind::kFp4:
       return RunKind<WeightKind::kFp4>(a);
+    case WeightKind::kBlocks:
+      break;  // kernels/blocks
   }
 }
 

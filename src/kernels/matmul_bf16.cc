@@ -30,6 +30,8 @@ const MatMulKernel* Bf16MatMul(const WeightView& weight) {
   if (!HasBf16MatMul()) return nullptr;
   switch (weight.kind) {
     case WeightKind::kF32:
+    case WeightKind::kF16:
+    case WeightKind::kBlocks:
       return nullptr;
     case WeightKind::kBf16:
       return &kBf16Kernel;

@@ -45,6 +45,13 @@ double ValueAt(const TestWeight& w, int64_t row, int64_t col) {
       std::memcpy(&v, codes + 2 * col, 2);
       return F32FromBf16(v);
     }
+    case WeightKind::kF16: {
+      uint16_t v;
+      std::memcpy(&v, codes + 2 * col, 2);
+      return F32FromF16(v);
+    }
+    case WeightKind::kBlocks:
+      break;
     case WeightKind::kFp8:
       return static_cast<double>(
                  F32FromE4m3(static_cast<uint8_t>(codes[col]))) *

@@ -6,19 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensor/block_format.h"
+
 namespace belay::kernels {
 
 enum class WeightKind : uint8_t {
   kF32,
   kBf16,
-  kFp8,  // e4m3 codes, one a byte
-  kFp4,  // e2m1 codes, two a byte, low nibble = even column
+  kF16,
+  kFp8,     // e4m3 codes, one a byte
+  kFp4,     // e2m1 codes, two a byte, low nibble = even column
+  kBlocks,  // blocks that carry their scales; kernels/blocks only
 };
 
 // Borrowed memory, row-major. The value of (row, col) is
 // Decode(code) * scale(row / block_rows, col / block_cols).
 struct WeightView {
   WeightKind kind = WeightKind::kF32;
+  BlockFormat format = BlockFormat::kNone;  // of kBlocks
   const std::byte* codes = nullptr;
   size_t row_bytes_stride = 0;  // bytes between the starts of two rows
   int64_t n_rows = 0;
@@ -53,11 +58,14 @@ constexpr size_t WeightRowBytes(WeightKind kind, int64_t n_cols) {
     case WeightKind::kF32:
       return 4 * n;
     case WeightKind::kBf16:
+    case WeightKind::kF16:
       return 2 * n;
     case WeightKind::kFp8:
       return n;
     case WeightKind::kFp4:
       return n / 2;
+    case WeightKind::kBlocks:
+      break;  // the format says it
   }
   return 0;
 }

@@ -19,8 +19,8 @@ class Binder {
       : c_(config), rank_(rank), lookup_(lookup), be_(backend) {}
 
   // A tensor that must be there.
-  StatusOr<ConstTensorView> Need(const std::string& name) const {
-    BELAY_ASSIGN_OR_RETURN(const ConstTensorView view, lookup_(name));
+  StatusOr<StoredView> Need(const std::string& name) const {
+    BELAY_ASSIGN_OR_RETURN(const StoredView view, lookup_(name));
     if (view.empty()) {
       return MakeError(kCkptMissingTensor,
                        {.where = name, .what = "", .expected = "", .got = ""});
@@ -29,18 +29,37 @@ class Binder {
   }
 
   Status Tensor(const std::string& name, ConstTensorView& out) const {
-    BELAY_ASSIGN_OR_RETURN(const ConstTensorView view, Need(name));
-    BELAY_ASSIGN_OR_RETURN(out, be_.BindTensor(view));
+    BELAY_ASSIGN_OR_RETURN(const StoredView stored, Need(name));
+    if (stored.format != BlockFormat::kNone) {
+      return MakeError(kCkptWrongDtype,
+                       {.where = name,
+                        .what = "",
+                        .expected = "BF16 or F32",
+                        .got = std::string(BlockFormatName(stored.format))});
+    }
+    BELAY_ASSIGN_OR_RETURN(out, be_.BindTensor(stored.view));
+    return absl::OkStatus();
+  }
+
+  Status Embedding(StoredView& out) const {
+    BELAY_ASSIGN_OR_RETURN(out,
+                           Need(std::string(names::kEmbed) + names::kWeight));
+    BELAY_ASSIGN_OR_RETURN(out.view, be_.BindTensor(out.view));
     return absl::OkStatus();
   }
 
   // `name`.weight with `name`.scale beside it when the weight is quantised.
   StatusOr<ops::LinearSource> Source(const std::string& name) const {
     ops::LinearSource source;
-    BELAY_ASSIGN_OR_RETURN(source.weight, Need(name + names::kWeight));
+    BELAY_ASSIGN_OR_RETURN(const StoredView stored,
+                           Need(name + names::kWeight));
+    source.weight = stored.view;
+    source.format = stored.format;
     const DType dtype = source.weight.dtype();
     if (dtype == DType::kF8E4M3 || dtype == DType::kI8) {
-      BELAY_ASSIGN_OR_RETURN(source.scale, Need(name + names::kScale));
+      BELAY_ASSIGN_OR_RETURN(const StoredView scale,
+                             Need(name + names::kScale));
+      source.scale = scale.view;
     }
     const bool fp4 = dtype == DType::kI8;
     source.block_n = fp4 ? 1 : c_.fp8_block;
@@ -148,8 +167,7 @@ class Binder {
     out.rope_compressed_freq = spec::RopeFrequencies(c_, /*compressed=*/true);
     BELAY_RETURN_IF_ERROR(Rope(out.rope_main_freq, out.rope_main));
     BELAY_RETURN_IF_ERROR(Rope(out.rope_compressed_freq, out.rope_compressed));
-    BELAY_RETURN_IF_ERROR(
-        Tensor(std::string(names::kEmbed) + names::kWeight, out.embed));
+    BELAY_RETURN_IF_ERROR(Embedding(out.embed));
     out.first_vocab_row = c_.vocab_size / rank_.tp * rank_.tp_rank;
     BELAY_RETURN_IF_ERROR(Hc(names::kHcHead, out.hc_head));
     BELAY_RETURN_IF_ERROR(Tensor(names::kNorm, out.norm));

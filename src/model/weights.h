@@ -15,6 +15,7 @@
 #include "ops/backend.h"
 #include "spec/config.h"
 #include "spec/rank.h"
+#include "tensor/block_format.h"
 #include "tensor/view.h"
 
 namespace belay::model {
@@ -25,7 +26,7 @@ struct CompressorWeights {
   Linear wkv;            // [width, dim]
   Linear wgate;          // [width, dim]
   ConstTensorView ape;   // [ratio, width] f32
-  ConstTensorView norm;  // [head_dim or index_head_dim] bf16
+  ConstTensorView norm;  // [head_dim or index_head_dim] bf16 or f32
 
   ops::CompressorWeights view() const {
     return {.wkv = wkv.get(), .wgate = wgate.get(), .ape = ape, .norm = norm};
@@ -33,12 +34,12 @@ struct CompressorWeights {
 };
 
 struct AttentionWeights {
-  ConstTensorView norm;     // [dim] bf16
+  ConstTensorView norm;     // [dim] bf16 or f32
   Linear wq_a;              // [q_lora, dim]
-  ConstTensorView q_norm;   // [q_lora] bf16
+  ConstTensorView q_norm;   // [q_lora] bf16 or f32
   Linear wq_b;              // [n_heads * head_dim, q_lora], this rank's heads
   Linear wkv;               // [head_dim, dim]
-  ConstTensorView kv_norm;  // [head_dim] bf16
+  ConstTensorView kv_norm;  // [head_dim] bf16 or f32
   ConstTensorView sink;     // [n_heads] f32
   Linear wo_a;              // [groups * o_lora, heads * head_dim / groups]
   Linear wo_b;              // [dim, groups * o_lora]
@@ -49,7 +50,7 @@ struct AttentionWeights {
 };
 
 struct MoeWeights {
-  ConstTensorView norm;   // [dim] bf16
+  ConstTensorView norm;   // [dim] bf16 or f32
   Linear gate;            // [n_experts, dim]
   ConstTensorView bias;   // [n_experts] f32; layers routed by score
   ConstTensorView table;  // [vocab, k] i64; hash layers
@@ -67,22 +68,22 @@ struct LayerWeights {
 };
 
 struct MtpWeights {
-  ConstTensorView enorm;  // [dim] bf16
-  ConstTensorView hnorm;  // [dim] bf16
+  ConstTensorView enorm;  // [dim] bf16 or f32
+  ConstTensorView hnorm;  // [dim] bf16 or f32
   Linear e_proj;          // [dim, dim]
   Linear h_proj;          // [dim, dim]
   LayerWeights block;
   ops::HcWeights hc_head;
-  ConstTensorView norm;  // [dim] bf16
+  ConstTensorView norm;  // [dim] bf16 or f32
 };
 
 struct ModelWeights {
-  ConstTensorView embed;  // [vocab rows of this rank, dim] bf16
+  StoredView embed;  // [vocab rows of this rank, dim] bf16, f16, f32 or blocks
   int64_t first_vocab_row = 0;
   std::vector<LayerWeights> layers;
   std::vector<MtpWeights> mtp;
   ops::HcWeights hc_head;
-  ConstTensorView norm;  // [dim] bf16
+  ConstTensorView norm;  // [dim] bf16 or f32
   Linear head;           // [vocab rows of this rank, dim]
 
   std::vector<float> rope_main_freq;
@@ -91,10 +92,11 @@ struct ModelWeights {
   ops::RopeTable rope_compressed;  // the others
 };
 
-// A tensor by its checkpoint name, already sliced for the rank; empty when the
+// A tensor by its official name, already sliced for the rank; empty when the
 // checkpoint has none. Whether that is an error is the caller's question.
-using TensorLookup =
-    std::function<StatusOr<ConstTensorView>(std::string_view name)>;
+// Weights of linears may be in any format that ops::LinearSource names, norms
+// bf16 or f32.
+using TensorLookup = std::function<StatusOr<StoredView>(std::string_view name)>;
 
 // Called after each layer (load progress).
 using BindProgress = std::function<void(int64_t done, int64_t total)>;

@@ -36,7 +36,7 @@ struct RopeTailParams {
 struct QueryProjectParams {
   ConstTensorView x;  // [n_tokens, dim] bf16 or f32: the normed layer input
   const BoundLinear* wq_a = nullptr;  // [q_lora, dim]
-  ConstTensorView q_norm;             // [q_lora] bf16
+  ConstTensorView q_norm;             // [q_lora] bf16 or f32
   const BoundLinear* wq_b = nullptr;  // [n_heads * head_dim, q_lora]
   bool head_norm = true;
   RopeTable rope;
@@ -51,7 +51,7 @@ struct QueryProjectParams {
 struct KvProjectParams {
   ConstTensorView x;                 // [n_tokens, dim]
   const BoundLinear* wkv = nullptr;  // [head_dim, dim]
-  ConstTensorView kv_norm;           // [head_dim] bf16
+  ConstTensorView kv_norm;           // [head_dim] bf16 or f32
   RopeTable rope;
   ConstTensorView positions;  // [n_tokens] i32
   RowFormat format;
@@ -70,7 +70,7 @@ struct CompressorWeights {
   const BoundLinear* wkv = nullptr;    // [width, dim] bf16, f32 product
   const BoundLinear* wgate = nullptr;  // [width, dim] bf16, f32 product
   ConstTensorView ape;                 // [ratio, width] f32
-  ConstTensorView norm;                // [head_dim] bf16
+  ConstTensorView norm;                // [head_dim] bf16 or f32
 };
 
 // Pools finished blocks. raw = (wkv x, wgate x) in f32 for every token. Row j

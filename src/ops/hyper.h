@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "ops/linear.h"
+#include "tensor/block_format.h"
 #include "tensor/view.h"
 
 namespace belay::ops {
@@ -16,9 +17,9 @@ namespace belay::ops {
 // not in [first_id, first_id + n_rows): the sum over ranks is the embedding.
 struct EmbedParams {
   ConstTensorView token_ids;  // [n_tokens] i32
-  ConstTensorView table;      // [n_rows, dim] bf16, this rank's rows
-  int64_t first_id = 0;       // id of the first row
-  TensorView h;               // [n_tokens, hc_mult, dim] bf16 or f32
+  StoredView table;      // [n_rows, dim] bf16, f16, f32 or blocks; this rank's
+  int64_t first_id = 0;  // id of the first row
+  TensorView h;          // [n_tokens, hc_mult, dim] bf16 or f32
 };
 
 // The weights of one hyper-connection site.

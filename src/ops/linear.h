@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "tensor/block_format.h"
 #include "tensor/view.h"
 
 namespace belay::ops {
@@ -14,19 +15,30 @@ namespace belay::ops {
 // A linear weight as the checkpoint holds it; borrowed, must outlive the bound
 // weight. Layout [n_out, n_in] ("weight" of torch.nn.Linear).
 struct LinearSource {
-  // BF16 or F32 [n_out, n_in]; F8_E4M3 [n_out, n_in]; I8 (two e2m1 codes a
-  // byte) [n_out, n_in / 2].
+  // BF16, F16 or F32 [n_out, n_in]; F8_E4M3 [n_out, n_in]; I8 (two e2m1 codes a
+  // byte) [n_out, n_in / 2]; with a `format`, U8 [n_out, bytes of a row].
   ConstTensorView weight;
   // FP8: F8_E8M0 or F32 [ceil(n_out / block_n), ceil(n_in / block_k)];
-  // FP4: F8_E8M0 [n_out, n_in / block_k], block_n = 1. Empty for BF16 and F32.
+  // FP4: F8_E8M0 [n_out, n_in / block_k], block_n = 1. Empty for all others.
   ConstTensorView scale;
   int block_n = 128;
   int block_k = 128;
   // Official numerics: quantise the input with act_quant before the product.
   // True for every FP8 / FP4 linear but wo_a, whose weight the official loader
-  // dequantises to bf16 (exact: e4m3 * 2^k). Ignored for BF16 / F32 weights.
+  // dequantises to bf16 (exact: e4m3 * 2^k). Ignored for all other weights.
   bool quantise_input = true;
+  // Weights of GGUF files, with their scales inside: scale and blocks above
+  // mean nothing then.
+  BlockFormat format = BlockFormat::kNone;
 };
+
+// Values of K that share an int8 activation scale in official numerics: those
+// of a block for Q8_0 and MXFP4, half a block for the K types; 0 without
+// blocks.
+constexpr int Int8Block(BlockFormat format) {
+  if (format == BlockFormat::kNone) return 0;
+  return BlockValues(format) == 32 ? 32 : 128;
+}
 
 // A weight in the form that one back end wants. Made once at load by
 // Backend::BindLinear, and used only with that back end.
@@ -50,8 +62,14 @@ class BoundLinear {
 //    (sa * sb), in K order.
 //  FP4 weight, official: the same activation codes; for each 32-block of K:
 //    acc += (part * sa[k / 4]) * sb[n][k].
-//  BF16 / F32 weight, or exact: plain product, f32 accumulation, the weight
-//    dequantised exactly.
+//  Weight in blocks (GGUF), official: a departure, since these weights are not
+//    DeepSeek's. x is quantised per row and Int8Block of K to s = fl(a / 127),
+//    q = round to even(fl(x * fl(127 / a))), a the largest magnitude (all 0 for
+//    a = 0); acc += s * (sum q w) for each block in K order, w dequantised
+//    exactly. Against the plain product the result differs by about 0.5 % of
+//    its norm (docs/gguf.md has the figures), as llama.cpp's does.
+//  BF16 / F16 / F32 weight, or exact: plain product, f32 accumulation, the
+//    weight dequantised exactly.
 // The result is rounded once to y's dtype.
 struct LinearParams {
   const BoundLinear* weight = nullptr;  // [n_out, n_in]
@@ -62,7 +80,7 @@ struct LinearParams {
 // y = w * (x * rsqrt(mean(x^2) + eps)), in f32, rounded once to y's dtype.
 struct RmsNormParams {
   ConstTensorView x;       // [n_rows, n] bf16 or f32
-  ConstTensorView weight;  // [n] bf16
+  ConstTensorView weight;  // [n] bf16 or f32
   TensorView y;            // [n_rows, n] x's dtype; may alias x
   float eps = 1e-6f;
 };

@@ -84,6 +84,8 @@ struct StoredView {
   StoredView() = default;
   StoredView(const ConstTensorView& plain)  // NOLINT: every view is one
       : view(plain) {}
+  StoredView(const TensorView& plain)  // NOLINT
+      : view(plain) {}
   StoredView(const ConstTensorView& bytes, BlockFormat blocks)
       : view(bytes), format(blocks) {}
 

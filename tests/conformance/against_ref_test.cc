@@ -52,12 +52,23 @@ struct LinearCase {
 std::vector<LinearCase> LinearCases() {
   std::vector<LinearCase> cases;
   for (const WeightForm form : kWeightForms) {
+    if (BlockValues(FormatOf(form)) == 256) {
+      for (const int64_t n_out : {1, 5, 130}) {
+        cases.push_back({form, 1, n_out, 256});
+        cases.push_back({form, 17, n_out, 768});
+      }
+      continue;
+    }
+    if (FormatOf(form) != BlockFormat::kNone) {
+      cases.push_back({form, 3, 7, 32});
+      cases.push_back({form, 17, 6, 96});
+    }
     for (const int64_t n_out : {1, 5, 33, 130}) {
       cases.push_back({form, 1, n_out, 128});
       cases.push_back({form, 3, n_out, 384});
       cases.push_back({form, 17, n_out, 256});
     }
-    if (form > WeightForm::kBf16) continue;
+    if (form > WeightForm::kF16) continue;
     cases.push_back({form, 3, 7, 1});
     cases.push_back({form, 1, 9, 7});
     cases.push_back({form, 17, 6, 100});

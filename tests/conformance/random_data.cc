@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/random_data.h"
 
+#include <cstring>
 #include <numbers>
 
 #include "base/float_formats.h"
@@ -34,13 +35,95 @@ std::vector<float> Random::Values(int64_t n, float scale) {
 }
 
 std::string NameOf(WeightForm form) {
-  const char* names[] = {"f32", "bf16", "fp8", "fp8, f32 scales", "fp4"};
+  if (form >= WeightForm::kQ8_0) {
+    return std::string(BlockFormatName(FormatOf(form)));
+  }
+  const char* names[] = {"f32", "bf16", "f16", "fp8", "fp8, f32 scales", "fp4"};
   return names[static_cast<size_t>(form)];
+}
+
+BlockFormat FormatOf(WeightForm form) {
+  constexpr int kFirst = static_cast<int>(WeightForm::kQ8_0);
+  const int at = static_cast<int>(form) - kFirst;
+  return at < 0 ? BlockFormat::kNone : static_cast<BlockFormat>(at + 1);
+}
+
+namespace {
+
+// Where the float16 scales of a block are; -1 for none.
+struct HalfFields {
+  int d = -1;
+  int dmin = -1;
+};
+
+HalfFields FieldsOf(BlockFormat format) {
+  switch (format) {
+    case BlockFormat::kQ2K:
+      return {80, 82};
+    case BlockFormat::kQ3K:
+      return {108, -1};
+    case BlockFormat::kQ4K:
+    case BlockFormat::kQ5K:
+      return {0, 2};
+    case BlockFormat::kQ6K:
+      return {208, -1};
+    case BlockFormat::kQ8_0:
+      return {0, -1};
+    default:
+      return {};
+  }
+}
+
+void PutHalf(uint8_t* block, int at, float value) {
+  if (at < 0) return;
+  const uint16_t bits = F16FromF32(value);
+  std::memcpy(block + at, &bits, sizeof(bits));
+}
+
+}  // namespace
+
+// Any codes, with scales that a model could have.
+void RandomWeight::MakeBlocks(Random& random, BlockFormat format) {
+  const auto n_blocks =
+      static_cast<size_t>(n_out_ * n_in_ / BlockValues(format));
+  const size_t bytes = BlockBytes(format);
+  codes_.resize(n_blocks * bytes);
+  for (uint8_t& code : codes_) code = static_cast<uint8_t>(random.Below(256));
+  const HalfFields at = FieldsOf(format);
+  std::vector<uint8_t> sums = codes_;  // with dmin < 0: parts add up
+  for (size_t i = 0; i < n_blocks; ++i) {
+    const float d = 0.001f * (1.0f + random.Uniform());
+    const auto e8m0 = static_cast<uint8_t>(118 + random.Below(4));
+    for (std::vector<uint8_t>* to : {&codes_, &sums}) {
+      uint8_t* const block = to->data() + i * bytes;
+      if (format == BlockFormat::kMxfp4) block[0] = e8m0;
+      PutHalf(block, at.d, d);
+      PutHalf(block, at.dmin, to == &sums ? -d : d);
+    }
+  }
+  const size_t row_bytes = codes_.size() / static_cast<size_t>(n_out_);
+  std::vector<double> row(static_cast<size_t>(n_in_));
+  for (int64_t n = 0; n < n_out_; ++n) {
+    DecodeBlocks(format,
+                 reinterpret_cast<const std::byte*>(sums.data()) +
+                     static_cast<size_t>(n) * row_bytes,
+                 n_in_, row.data());
+    double sum = 0.0;
+    for (const double v : row) sum += v * v;
+    norms_.push_back(std::sqrt(sum));
+  }
+  source_.format = format;
+  source_.weight = ConstTensorView(codes_.data(), DType::kU8,
+                                   {n_out_, static_cast<int64_t>(row_bytes)});
 }
 
 RandomWeight::RandomWeight(Random& random, WeightForm form, int64_t n_out,
                            int64_t n_in)
     : n_out_(n_out), n_in_(n_in) {
+  if (form >= WeightForm::kQ8_0) {
+    MakeBlocks(random, FormatOf(form));
+    return;
+  }
   if (form == WeightForm::kFp4) {
     source_.block_n = 1;
     source_.block_k = 32;
@@ -54,6 +137,8 @@ RandomWeight::RandomWeight(Random& random, WeightForm form, int64_t n_out,
         floats_.push_back(value);
       } else if (form == WeightForm::kBf16) {
         halves_.push_back(Bf16FromF32(value));
+      } else if (form == WeightForm::kF16) {
+        halves_.push_back(F16FromF32(value));
       } else if (form == WeightForm::kFp4) {
         const uint8_t code = E2m1FromF32(2.0f * value);
         if (k % 2 == 0) codes_.push_back(code);
@@ -73,6 +158,9 @@ RandomWeight::RandomWeight(Random& random, WeightForm form, int64_t n_out,
   } else if (form == WeightForm::kBf16) {
     source_.weight =
         ConstTensorView(halves_.data(), DType::kBF16, {n_out, n_in});
+  } else if (form == WeightForm::kF16) {
+    source_.weight =
+        ConstTensorView(halves_.data(), DType::kF16, {n_out, n_in});
   } else if (form == WeightForm::kFp4) {
     source_.weight =
         ConstTensorView(codes_.data(), DType::kI8, {n_out, n_in / 2});

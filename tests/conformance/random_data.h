@@ -28,11 +28,30 @@ class Random {
   uint64_t counter_ = 0;
 };
 
-enum class WeightForm { kF32, kBf16, kFp8, kFp8F32Scale, kFp4 };
+enum class WeightForm {
+  kF32,
+  kBf16,
+  kF16,
+  kFp8,
+  kFp8F32Scale,
+  kFp4,
+  kQ8_0,  // from here on: blocks
+  kMxfp4,
+  kQ2K,
+  kQ3K,
+  kQ4K,
+  kQ5K,
+  kQ6K,
+};
 inline constexpr WeightForm kWeightForms[] = {
-    WeightForm::kF32, WeightForm::kBf16, WeightForm::kFp8,
-    WeightForm::kFp8F32Scale, WeightForm::kFp4};
+    WeightForm::kF32,  WeightForm::kBf16,        WeightForm::kF16,
+    WeightForm::kFp8,  WeightForm::kFp8F32Scale, WeightForm::kFp4,
+    WeightForm::kQ8_0, WeightForm::kMxfp4,       WeightForm::kQ2K,
+    WeightForm::kQ3K,  WeightForm::kQ4K,         WeightForm::kQ5K,
+    WeightForm::kQ6K};
 std::string NameOf(WeightForm form);
+// The block format of a form; kNone up to kFp4.
+BlockFormat FormatOf(WeightForm form);
 
 // A random weight and what it stands for.
 class RandomWeight {
@@ -42,10 +61,12 @@ class RandomWeight {
   RandomWeight& operator=(const RandomWeight&) = delete;
 
   const ops::LinearSource& source() const { return source_; }
-  // Euclidean norm of row n, dequantised.
+  // Euclidean norm of row n, dequantised; where a block subtracts a minimum, of
+  // the sum of both parts' magnitudes, which is what the sums round.
   double row_norm(int64_t n) const { return norms_[static_cast<size_t>(n)]; }
 
  private:
+  void MakeBlocks(Random& random, BlockFormat format);
   void MakeScales(Random& random, WeightForm form);
   float ScaleOf(WeightForm form, int64_t n, int64_t k) const;
 

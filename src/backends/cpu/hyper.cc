@@ -6,11 +6,32 @@
 #include <cstring>
 
 #include "backends/cpu/backend.h"
+#include "base/float_formats.h"
 #include "kernels/quantize.h"
 #include "kernels/vector.h"
 
 namespace belay::cpu {
 namespace {
+
+// A row of an embedding table that Load does not know: one row a token, so
+// that plain loops will do.
+void DecodeTableRow(const StoredView& table, int64_t row, int64_t dim,
+                    float* out) {
+  if (table.format == BlockFormat::kNone) {
+    const uint16_t* codes = table.view.row<uint16_t>(row);
+    for (int64_t i = 0; i < dim; ++i) out[i] = F32FromF16(codes[i]);
+    return;
+  }
+  const int64_t values = BlockValues(table.format);
+  const std::byte* block = table.view.row<std::byte>(row);
+  for (int64_t i = 0; i < dim; i += values) {
+    double decoded[256];
+    DecodeBlocks(table.format, block, values, decoded);
+    std::transform(decoded, decoded + values, out + i,
+                   [](double v) { return static_cast<float>(v); });
+    block += BlockBytes(table.format);
+  }
+}
 
 float Sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
@@ -75,8 +96,14 @@ void CpuBackend::Embed(const ops::EmbedParams& p) {
   Parallel(p.h.n_rows(), [&](size_t i, int thread) {
     float* row = workspace_.thread(thread).Take<float>(dim);
     const int64_t at = ids[i] - p.first_id;
-    if (at >= 0 && at < p.table.n_rows()) {
-      Load(p.table, at, 0, dim, row);
+    if (at >= 0 && at < p.table.view.n_rows()) {
+      const bool plain = p.table.format == BlockFormat::kNone &&
+                         p.table.view.dtype() != DType::kF16;
+      if (plain) {
+        Load(p.table.view, at, 0, dim, row);
+      } else {
+        DecodeTableRow(p.table, at, dim, row);
+      }
     } else {
       std::fill_n(row, dim, 0.0f);
     }

@@ -7,6 +7,7 @@
 
 #include "base/error_ids.h"
 #include "base/float_formats.h"
+#include "kernels/blocks/matmul_blocks.h"
 #include "kernels/matmul_bf16.h"
 #include "kernels/pack.h"
 
@@ -23,6 +24,8 @@ std::optional<WeightKind> KindOf(DType dtype) {
       return WeightKind::kF32;
     case DType::kBF16:
       return WeightKind::kBf16;
+    case DType::kF16:
+      return WeightKind::kF16;
     case DType::kF8E4M3:
       return WeightKind::kFp8;
     case DType::kI8:
@@ -122,16 +125,51 @@ Status CpuLinear::TakeScales(const ops::LinearSource& source) {
   return absl::OkStatus();
 }
 
+StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::FromBlocks(
+    const ops::Numerics& numerics, const ops::LinearSource& source) {
+  const ConstTensorView& w = source.weight;
+  const auto block_bytes = static_cast<int64_t>(BlockBytes(source.format));
+  if (w.dtype() != DType::kU8) {
+    return MakeError(kCkptWrongDtype,
+                     {.where = "weight",
+                      .what = "blocks",
+                      .expected = "U8",
+                      .got = std::string(DtypeName(w.dtype()))});
+  }
+  if (w.empty() || w.shape().rank() != 2 || w.dim(0) < 1 || w.dim(1) < 1 ||
+      w.dim(1) % block_bytes != 0) {
+    return WrongShape("weight",
+                      "[n_out, blocks of " + std::to_string(block_bytes) + "]",
+                      w.shape());
+  }
+  const int64_t n_in = w.dim(1) / block_bytes * BlockValues(source.format);
+  std::unique_ptr<CpuLinear> linear(new CpuLinear(w.dim(0), n_in));
+  kernels::WeightView& view = linear->view_;
+  view.kind = WeightKind::kBlocks;
+  view.format = source.format;
+  view.codes = w.row<std::byte>(0);
+  view.row_bytes_stride = w.row_bytes_stride();
+  view.n_rows = w.dim(0);
+  view.n_cols = n_in;
+  linear->f32_kernel_ = numerics.official()
+                            ? &kernels::Int8MatMul(source.format)
+                            : &kernels::DequantisedMatMul();
+  linear->bf16_kernel_ = linear->f32_kernel_;
+  linear->fast_view_ = view;
+  return linear;
+}
+
 StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
     const ops::Numerics& numerics, const ops::LinearSource& source,
     PackedMemory& memory) {
+  if (source.format != BlockFormat::kNone) return FromBlocks(numerics, source);
   const ConstTensorView& weight = source.weight;
   const std::optional<WeightKind> kind = KindOf(weight.dtype());
   if (!kind.has_value()) {
     return MakeError(kCkptWrongDtype,
                      {.where = "weight",
                       .what = "",
-                      .expected = "F32, BF16, F8_E4M3 or I8",
+                      .expected = "F32, BF16, F16, F8_E4M3 or I8",
                       .got = std::string(DtypeName(weight.dtype()))});
   }
   const Shape& shape = weight.shape();
@@ -200,6 +238,20 @@ StatusOr<std::unique_ptr<CpuExperts>> CpuExperts::Create(
       return WrongShape(where.c_str(),
                         "w1 and w3 " + up.ToString() + ", w2 transposed",
                         Shape{expert.w2->n_out(), expert.w2->n_in()});
+    }
+    // Inputs are packed once for w1 and w3, and for the w2 of all experts.
+    const CpuExpert& model = e == 0 ? expert : bound.front();
+    const auto alike = [](const CpuLinear& a, const CpuLinear& b) {
+      return &a.kernel(true) == &b.kernel(true) &&
+             &a.kernel(false) == &b.kernel(false);
+    };
+    if (!alike(*expert.w1, *expert.w3) || !alike(*expert.w1, *model.w1) ||
+        !alike(*expert.w2, *model.w2)) {
+      return MakeError(kBackUnsupported,
+                       {.where = where,
+                        .what = "w1 and w3 in formats of different blocks",
+                        .expected = expert.w1->kernel(true).name,
+                        .got = expert.w3->kernel(true).name});
     }
     bound.push_back(std::move(expert));
   }

@@ -36,13 +36,16 @@ class CpuLinear final : public ops::BoundLinear {
   // The fastest kernel for inputs that are exact in bf16 (bf16 activations,
   // quantised or not), or for any float32.
   const kernels::MatMulKernel& kernel(bool x_is_bf16) const {
-    return x_is_bf16 ? *bf16_kernel_ : kernels::F32MatMul();
+    return x_is_bf16 ? *bf16_kernel_ : *f32_kernel_;
   }
-  // act_quant the input first: official numerics and a quantised weight.
+  // act_quant the input first: official numerics and a quantised weight. For
+  // weights in blocks the kernel's packing quantises instead.
   bool quantise_input() const { return quantise_input_; }
 
  private:
   CpuLinear(int64_t n_out, int64_t n_in) : BoundLinear(n_out, n_in) {}
+  static StatusOr<std::unique_ptr<CpuLinear>> FromBlocks(
+      const ops::Numerics& numerics, const ops::LinearSource& source);
   Status TakeScales(const ops::LinearSource& source);
 
   Status Pack(PackedMemory& memory);
@@ -52,6 +55,7 @@ class CpuLinear final : public ops::BoundLinear {
   std::vector<float> scales_;
   std::shared_ptr<const void> packed_;  // what fast_view_ points into
   const kernels::MatMulKernel* bf16_kernel_ = nullptr;
+  const kernels::MatMulKernel* f32_kernel_ = &kernels::F32MatMul();
   bool quantise_input_ = false;
 };
 

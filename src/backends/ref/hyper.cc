@@ -62,19 +62,36 @@ void Collapse(std::span<const float> pre, std::span<const float> h,
   }
 }
 
+// Row `id` of the embedding table, in whatever form it is stored.
+std::vector<float> TableRow(const StoredView& table, int64_t id, int64_t dim) {
+  std::vector<float> row(static_cast<size_t>(dim));
+  if (table.format != BlockFormat::kNone) {
+    std::vector<double> values(row.size());
+    DecodeBlocks(table.format, table.view.row<std::byte>(id), dim,
+                 values.data());
+    std::transform(values.begin(), values.end(), row.begin(),
+                   [](double v) { return static_cast<float>(v); });
+  } else if (table.view.dtype() == DType::kF16) {
+    const uint16_t* codes = table.view.row<uint16_t>(id);
+    std::transform(codes, codes + dim, row.begin(), F32FromF16);
+  } else {
+    LoadRow(table.view, id, row);
+  }
+  return row;
+}
+
 }  // namespace
 
 void RefBackend::Embed(const ops::EmbedParams& p) {
-  const int64_t dim = p.table.dim(1);
+  const int64_t dim = p.h.dim(2);
   const int64_t hc = p.h.dim(1);
   const int32_t* ids = p.token_ids.as<int32_t>().data();
   for (int64_t t = 0; t < p.h.n_rows(); ++t) {
     std::vector<float> row(static_cast<size_t>(hc * dim));
     const int64_t id = ids[t] - p.first_id;
-    if (id >= 0 && id < p.table.n_rows()) {
-      for (int64_t i = 0; i < hc * dim; ++i) {
-        row[static_cast<size_t>(i)] = LoadElement(p.table, id, i % dim);
-      }
+    if (id >= 0 && id < p.table.view.n_rows()) {
+      const std::vector<float> entry = TableRow(p.table, id, dim);
+      for (size_t i = 0; i < row.size(); ++i) row[i] = entry[i % entry.size()];
     }
     StoreRow(row, p.h, t);
   }

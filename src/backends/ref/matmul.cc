@@ -63,6 +63,33 @@ Activations ActQuant(const Matrix& x, int block) {
   return a;
 }
 
+// int8 codes (as their values) and a scale per block.
+Activations Int8Quant(const Matrix& x, int block) {
+  Activations a;
+  a.block = block;
+  for (int64_t t = 0; t < x.n_rows(); ++t) {
+    for (int64_t k = 0; k < x.n_cols(); k += block) {
+      const auto group =
+          x.row(t).subspan(static_cast<size_t>(k), static_cast<size_t>(block));
+      const float amax = AbsMax(group);
+      const float inverse = amax == 0.0f ? 0.0f : 127.0f / amax;
+      a.scales.push_back(amax / 127.0f);
+      for (const float v : group) {
+        a.values.push_back(std::nearbyint(v * inverse));
+      }
+    }
+  }
+  return a;
+}
+
+Activations Quantise(const ops::Numerics& numerics, const RefLinear& weight,
+                     const Matrix& x) {
+  if (!numerics.official()) return Unquantised(x);
+  if (weight.int8_block() != 0) return Int8Quant(x, weight.int8_block());
+  return weight.quantise_input() ? ActQuant(x, numerics.act_block)
+                                 : Unquantised(x);
+}
+
 }  // namespace
 
 double Dot(const double* a, const double* b, int64_t n) {
@@ -76,9 +103,7 @@ double Dot(std::span<const float> a, std::span<const float> b) {
 Matrix MatMulRows(const ops::Numerics& numerics, const RefLinear& weight,
                   int64_t first, int64_t n, const Matrix& x) {
   BELAY_CHECK(x.n_cols() == weight.n_in());
-  const bool quantise = numerics.official() && weight.quantise_input();
-  const Activations a =
-      quantise ? ActQuant(x, numerics.act_block) : Unquantised(x);
+  const Activations a = Quantise(numerics, weight, x);
   // Both scales are constant over `step` values of K. The activation's is a
   // power of two, so (part * sa) * sb of the FP4 kernel and part * (sa * sb) of
   // the FP8 kernel are the same number.

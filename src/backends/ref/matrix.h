@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/float_formats.h"
+#include "tensor/block_format.h"
 #include "tensor/view.h"
 
 namespace belay::ref {

@@ -21,6 +21,8 @@ std::optional<WeightKind> KindOf(DType dtype) {
       return WeightKind::kF32;
     case DType::kBF16:
       return WeightKind::kBf16;
+    case DType::kF16:
+      return WeightKind::kF16;
     case DType::kF8E4M3:
       return WeightKind::kFp8;
     case DType::kI8:
@@ -88,16 +90,41 @@ Status CheckBlocks(const ops::Numerics& numerics,
   return absl::OkStatus();
 }
 
+// [n_out, n_in] of a weight in blocks.
+StatusOr<Shape> BlockShape(const ops::LinearSource& source) {
+  const ConstTensorView& w = source.weight;
+  const auto block_bytes = static_cast<int64_t>(BlockBytes(source.format));
+  if (w.dtype() != DType::kU8) {
+    return MakeError(kCkptWrongDtype,
+                     {.where = "weight",
+                      .what = "blocks",
+                      .expected = "U8",
+                      .got = std::string(DtypeName(w.dtype()))});
+  }
+  if (w.empty() || w.shape().rank() != 2 || w.dim(0) < 1 || w.dim(1) < 1 ||
+      w.dim(1) % block_bytes != 0) {
+    return WrongShape("weight",
+                      "[n_out, blocks of " + std::to_string(block_bytes) + "]",
+                      w.shape());
+  }
+  return Shape{w.dim(0), w.dim(1) / block_bytes * BlockValues(source.format)};
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<RefLinear>> RefLinear::Create(
     const ops::Numerics& numerics, const ops::LinearSource& source) {
+  if (source.format != BlockFormat::kNone) {
+    BELAY_ASSIGN_OR_RETURN(const Shape shape, BlockShape(source));
+    return std::unique_ptr<RefLinear>(
+        new RefLinear(source, WeightKind::kBlocks, shape[0], shape[1]));
+  }
   const std::optional<WeightKind> kind = KindOf(source.weight.dtype());
   if (!kind.has_value()) {
     return MakeError(kCkptWrongDtype,
                      {.where = "weight",
                       .what = "",
-                      .expected = "F32, BF16, F8_E4M3 or I8",
+                      .expected = "F32, BF16, F16, F8_E4M3 or I8",
                       .got = std::string(DtypeName(source.weight.dtype()))});
   }
   const Shape& shape = source.weight.shape();
@@ -125,6 +152,15 @@ void RefLinear::DecodeRow(int64_t n, std::span<double> out) const {
     case WeightKind::kBf16: {
       const uint16_t* row = w.row<uint16_t>(n);
       for (size_t k = 0; k < out.size(); ++k) out[k] = F32FromBf16(row[k]);
+      return;
+    }
+    case WeightKind::kF16: {
+      const uint16_t* row = w.row<uint16_t>(n);
+      for (size_t k = 0; k < out.size(); ++k) out[k] = F32FromF16(row[k]);
+      return;
+    }
+    case WeightKind::kBlocks: {
+      DecodeBlocks(source_.format, w.row<std::byte>(n), n_in(), out.data());
       return;
     }
     case WeightKind::kFp8: {

@@ -17,7 +17,7 @@
 
 namespace belay::ref {
 
-enum class WeightKind : uint8_t { kF32, kBf16, kFp8, kFp4 };
+enum class WeightKind : uint8_t { kF32, kBf16, kF16, kFp8, kFp4, kBlocks };
 
 class RefLinear final : public ops::BoundLinear {
  public:
@@ -29,13 +29,17 @@ class RefLinear final : public ops::BoundLinear {
   WeightKind kind() const { return kind_; }
   // Whether the official numerics quantise the input.
   bool quantise_input() const { return scaled() && source_.quantise_input; }
+  // Values of K that share an int8 scale when the input is quantised to int8;
+  // 0 when it is not.
+  int int8_block() const { return ops::Int8Block(source_.format); }
+  // Whether the weight has a scale for each block_k() values of K beside it.
   bool scaled() const {
     return kind_ == WeightKind::kFp8 || kind_ == WeightKind::kFp4;
   }
   // Values of K that share one scale; n_in for a weight without scales.
   int64_t block_k() const { return scaled() ? source_.block_k : n_in(); }
 
-  // Row `n` before scaling: out[n_in()].
+  // Row `n` before scaling by Scale(): out[n_in()].
   void DecodeRow(int64_t n, std::span<double> out) const;
   // The scale of row `n` in block `k_block` of K; 1 without scales.
   float Scale(int64_t n, int64_t k_block) const;
