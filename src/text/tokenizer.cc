@@ -118,6 +118,27 @@ StatusOr<std::shared_ptr<const Tokenizer>> Tokenizer::Open(
 StatusOr<std::shared_ptr<const Tokenizer>> Tokenizer::FromJson(
     std::string_view json, std::string_view where) {
   BELAY_ASSIGN_OR_RETURN(TokenizerFile file, ParseTokenizerFile(json, where));
+  return Make(std::move(file), where);
+}
+
+StatusOr<std::shared_ptr<const Tokenizer>> Tokenizer::FromLists(
+    TokenizerLists lists, std::string_view where) {
+  TokenizerFile file;
+  for (const TokenizerLists::Piece& piece : lists.pieces) {
+    file.pieces.Add(piece.text);
+    file.piece_ids.push_back(piece.id);
+  }
+  for (const TokenizerLists::Merge& merge : lists.merges) {
+    file.merge_parts.Add(merge.left);
+    file.merge_parts.Add(merge.right);
+  }
+  file.added_tokens = std::move(lists.added_tokens);
+  file.split_patterns = DeepSeekPatterns();
+  return Make(std::move(file), where);
+}
+
+StatusOr<std::shared_ptr<const Tokenizer>> Tokenizer::Make(
+    TokenizerFile file, std::string_view where) {
   auto impl = std::make_unique<Impl>();
   BELAY_RETURN_IF_ERROR(FillVocabulary(file, where, &impl->vocabulary));
   BELAY_ASSIGN_OR_RETURN(const std::vector<Bpe::Merge> merges,

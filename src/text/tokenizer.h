@@ -16,6 +16,8 @@
 
 namespace belay::text {
 
+struct TokenizerFile;
+
 // One entry of "added_tokens": text that is taken out before the rest is
 // split. The flags are those of the file.
 struct AddedToken {
@@ -26,6 +28,22 @@ struct AddedToken {
   bool rstrip = false;       // swallows white space on its right
   bool single_word = false;  // only where no word character touches it
   bool normalized = false;   // looked for after the others
+};
+
+// A tokenizer as lists, from a file other than tokenizer.json. The texts are
+// borrowed for the call.
+struct TokenizerLists {
+  struct Piece {
+    int32_t id = 0;
+    std::string_view text;  // in byte-level spelling ("Ġthe")
+  };
+  struct Merge {
+    std::string_view left;
+    std::string_view right;
+  };
+  std::vector<Piece> pieces;  // without the added tokens
+  std::vector<Merge> merges;  // best first
+  std::vector<AddedToken> added_tokens;
 };
 
 struct EncodeOptions {
@@ -51,6 +69,11 @@ class Tokenizer {
   // The same for the text of a tokenizer.json; `where` names it in errors.
   static StatusOr<std::shared_ptr<const Tokenizer>> FromJson(
       std::string_view json, std::string_view where = "tokenizer.json");
+
+  // The same from lists, with the splitting that DeepSeek's tokenizers use
+  // since V3. Errors: TOK-004.
+  static StatusOr<std::shared_ptr<const Tokenizer>> FromLists(
+      TokenizerLists lists, std::string_view where);
 
   ~Tokenizer();
   Tokenizer(const Tokenizer&) = delete;
@@ -90,6 +113,8 @@ class Tokenizer {
 
  private:
   struct Impl;
+  static StatusOr<std::shared_ptr<const Tokenizer>> Make(
+      TokenizerFile file, std::string_view where);
   explicit Tokenizer(std::unique_ptr<const Impl> impl);
   std::unique_ptr<const Impl> impl_;
 };

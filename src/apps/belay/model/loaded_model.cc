@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/belay/model/eos.h"
+#include "apps/belay/model/gguf_tokenizer.h"
 #include "apps/belay/shell/interrupt.h"
 #include "apps/belay/shell/progress.h"
 #include "backends/registry.h"
@@ -48,14 +49,30 @@ void Warn(const checkpoint::CheckpointReport& report, const Context& context) {
                          .got = std::to_string(report.unknown.size())}));
 }
 
+Status OpenFiles(const ModelArgs& args, LoadedModel& loaded) {
+  if (IsGguf(args.folder)) {
+    BELAY_ASSIGN_OR_RETURN(loaded.gguf, checkpoint::gguf::GgufModel::Open(
+                                            args.folder, args.strict));
+    return absl::OkStatus();
+  }
+  BELAY_ASSIGN_OR_RETURN(
+      loaded.checkpoint,
+      checkpoint::Checkpoint::Open(args.folder, {.strict = args.strict,
+                                                 .check_values = true,
+                                                 .pool = loaded.pool.get()}));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddModelOptions(CLI::App& command, ModelArgs& args,
                      const Context& context) {
   command
       .add_option("--model", args.folder,
-                  context.T("checkpoint folder (config.json, *.safetensors)",
-                            "检查点目录（config.json、*.safetensors）"))
+                  context.T("checkpoint folder (config.json, *.safetensors) "
+                            "or GGUF file",
+                            "检查点目录（config.json、*.safetensors）"
+                            "或 GGUF 文件"))
       ->required();
   command.add_option("--backend", args.backend,
                      context.T("cpu (default) or ref", "cpu（默认）或 ref"));
@@ -72,6 +89,7 @@ void AddModelOptions(CLI::App& command, ModelArgs& args,
 }
 
 uint64_t LoadedModel::weight_bytes() const {
+  if (gguf != nullptr) return gguf->weight_bytes();
   uint64_t bytes = 0;
   for (const auto& tensor : checkpoint->tensors()) bytes += tensor.bytes();
   return bytes;
@@ -84,12 +102,10 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
   auto loaded = std::make_unique<LoadedModel>();
   const int n_threads = args.threads == -1 ? DefaultThreads() : args.threads;
   BELAY_ASSIGN_OR_RETURN(loaded->pool, ThreadPool::Create(n_threads));
-  BELAY_ASSIGN_OR_RETURN(
-      loaded->checkpoint,
-      checkpoint::Checkpoint::Open(args.folder, {.strict = args.strict,
-                                                 .check_values = true,
-                                                 .pool = loaded->pool.get()}));
-  Warn(loaded->checkpoint->report(), context);
+  BELAY_RETURN_IF_ERROR(OpenFiles(args, *loaded));
+  Warn(loaded->gguf != nullptr ? loaded->gguf->report()
+                               : loaded->checkpoint->report(),
+       context);
   BELAY_ASSIGN_OR_RETURN(loaded->eos_ids,
                          EosIds(args.folder, loaded->config().eos_id));
   BELAY_ASSIGN_OR_RETURN(const ops::Numerics numerics,
@@ -103,8 +119,9 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
       loaded->weights,
       model::BindWeights(
           loaded->config(), spec::Rank{},
-          [&](std::string_view name) -> StatusOr<ConstTensorView> {
+          [&](std::string_view name) -> StatusOr<StoredView> {
             if (interrupted) return MakeError(kSysInterrupted, ErrorFacts{});
+            if (loaded->gguf != nullptr) return loaded->gguf->Find(name);
             return loaded->checkpoint->Slice(name, spec::Rank{});
           },
           *loaded->backend,

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/gguf/model.h"
 #include "model/weights.h"
 #include "ops/backend.h"
 #include "ops/communicator.h"
@@ -19,7 +20,7 @@
 namespace belay::apps {
 
 struct ModelArgs {
-  std::string folder;
+  std::string folder;  // or a GGUF file
   std::string backend = "cpu";
   std::string numerics = "official";
   int threads = -1;  // -1: one for each physical core that we may use
@@ -33,7 +34,9 @@ void AddModelOptions(CLI::App& command, ModelArgs& args,
 // A model ready to run. Members in the order in which they must be destroyed
 // last.
 struct LoadedModel {
+  // One of the two, by what the path is.
   std::unique_ptr<checkpoint::Checkpoint> checkpoint;
+  std::unique_ptr<checkpoint::gguf::GgufModel> gguf;
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<ops::Backend> backend;
   std::unique_ptr<model::ModelWeights> weights;
@@ -41,7 +44,9 @@ struct LoadedModel {
   std::vector<int32_t> eos_ids;  // that end a turn
   double load_seconds = 0;
 
-  const spec::ModelConfig& config() const { return checkpoint->config(); }
+  const spec::ModelConfig& config() const {
+    return gguf != nullptr ? gguf->config() : checkpoint->config();
+  }
   uint64_t weight_bytes() const;  // of the tensors in use
 };
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "apps/belay/model/gguf_tokenizer.h"
 #include "base/error_ids.h"
 
 namespace belay::apps {
@@ -25,7 +26,11 @@ void AddTalkOptions(CLI::App& command, TalkArgs& args, const Context& context) {
 
 StatusOr<Speaker> OpenSpeaker(const std::string& folder, const TalkArgs& args) {
   Speaker speaker;
-  BELAY_ASSIGN_OR_RETURN(speaker.tokenizer, text::Tokenizer::Open(folder));
+  if (IsGguf(folder)) {
+    BELAY_ASSIGN_OR_RETURN(speaker.tokenizer, OpenGgufTokenizer(folder));
+  } else {
+    BELAY_ASSIGN_OR_RETURN(speaker.tokenizer, text::Tokenizer::Open(folder));
+  }
   if (args.encoding.empty()) {
     speaker.revision = text::RevisionOfCheckpoint(folder).value_or(
         text::EncodingRevision::kInitial);

@@ -30,13 +30,14 @@ struct TalkArgs {
 // --thinking, --effort, --encoding.
 void AddTalkOptions(CLI::App& command, TalkArgs& args, const Context& context);
 
-// The tokenizer and the encoding revision of a checkpoint folder.
+// The tokenizer and the encoding revision of a checkpoint folder or GGUF file.
 struct Speaker {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   text::EncodingRevision revision = text::EncodingRevision::kInitial;
 };
 
-// Errors: SYS-001 and TOK-* (tokenizer.json), CHAT-007 (no such revision).
+// Errors: SYS-001 and TOK-* (tokenizer.json), GGUF-* (a GGUF file's tokenizer),
+// CHAT-007 (no such revision).
 StatusOr<Speaker> OpenSpeaker(const std::string& folder, const TalkArgs& args);
 
 // A prompt ready for the engine.
