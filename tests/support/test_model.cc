@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test_model.h"
 
+#include <filesystem>
 #include <string_view>
 
 #include "backends/ref/ref.h"
@@ -32,11 +33,15 @@ std::vector<std::string> BackendNames() {
 #endif
 }
 
-TestModel::TestModel(const std::string& folder, const ModelOptions& options)
-    : rank_(options.rank),
-      checkpoint_(Value(checkpoint::Checkpoint::Open(folder))),
-      config_(checkpoint_->config()),
-      pool_(Value(ThreadPool::Create(options.n_threads))) {
+TestModel::TestModel(const std::string& path, const ModelOptions& options)
+    : rank_(options.rank), pool_(Value(ThreadPool::Create(options.n_threads))) {
+  if (std::filesystem::is_directory(path)) {
+    checkpoint_ = Value(checkpoint::Checkpoint::Open(path));
+    config_ = checkpoint_->config();
+  } else {
+    gguf_ = Value(checkpoint::gguf::GgufModel::Open(path));
+    config_ = gguf_->config();
+  }
   if (options.edit_config) options.edit_config(config_);
   ops::Numerics numerics;
   numerics.mode =
@@ -49,7 +54,8 @@ TestModel::TestModel(const std::string& folder, const ModelOptions& options)
   if (options.wrap_backend) {
     backend_ = options.wrap_backend(std::move(backend_));
   }
-  const auto lookup = [this](std::string_view name) {
+  const auto lookup = [this](std::string_view name) -> StatusOr<StoredView> {
+    if (gguf_ != nullptr) return gguf_->Find(name);
     return checkpoint_->Slice(name, rank_);
   };
   weights_ = Value(model::BindWeights(config_, rank_, lookup, *backend_));

@@ -10,6 +10,7 @@
 
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/gguf/model.h"
 #include "model/weights.h"
 #include "ops/backend.h"
 #include "ops/communicator.h"
@@ -36,7 +37,8 @@ struct ModelOptions {
 // Ends the program when the checkpoint does not load.
 class TestModel {
  public:
-  TestModel(const std::string& folder, const ModelOptions& options);
+  // `path`: a checkpoint folder, or a GGUF file (of one rank).
+  TestModel(const std::string& path, const ModelOptions& options);
 
   const spec::ModelConfig& config() const { return config_; }
   const model::ModelWeights& weights() const { return *weights_; }
@@ -57,7 +59,8 @@ class TestModel {
 
  private:
   spec::Rank rank_;
-  std::unique_ptr<checkpoint::Checkpoint> checkpoint_;
+  std::unique_ptr<checkpoint::Checkpoint> checkpoint_;  // one of the two
+  std::unique_ptr<checkpoint::gguf::GgufModel> gguf_;
   spec::ModelConfig config_;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<ops::Backend> backend_;

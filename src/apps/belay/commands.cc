@@ -13,6 +13,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddBench(app, context);
   AddInspect(app, context);
   AddMakeModel(app, context);
+  AddConvert(app, context);
   AddTokenize(app, context);
   AddDetokenize(app, context);
   AddExplain(app, context);

@@ -6,8 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "apps/belay/checkpoint/inspect_gguf.h"
 #include "apps/belay/checkpoint/inspection.h"
 #include "apps/belay/commands.h"
+#include "apps/belay/model/gguf_tokenizer.h"
 #include "base/cpu_count.h"
 #include "base/error_ids.h"
 #include "base/thread_pool.h"
@@ -54,6 +56,9 @@ StatusOr<ExitCode> RunInspect(const InspectArgs& args, const Context& context) {
                       .expected = "",
                       .got = ""});
   }
+  if (!args.folder.empty() && IsGguf(args.folder)) {
+    return InspectGguf(args.folder, args.strict, context);
+  }
   BELAY_ASSIGN_OR_RETURN(
       const Inspection inspection,
       args.preset.empty() ? InspectFolder(args) : InspectPreset(args.preset));
@@ -87,8 +92,9 @@ void AddInspect(CLI::App& app, Context& context) {
                           "查看检查点：层、张量、字节数"),
        .example = "belay inspect data/demo\nbelay inspect --preset flash"},
       [args, &context] { return RunInspect(*args, context); });
-  command->add_option("DIR", args->folder,
-                      context.T("checkpoint folder", "检查点文件夹"));
+  command->add_option(
+      "DIR", args->folder,
+      context.T("checkpoint folder or GGUF file", "检查点文件夹或 GGUF 文件"));
   command->add_option("--preset", args->preset,
                       context.T("a model by name, without files: flash, pro, "
                                 "flash-base, pro-base, tiny, ...",
