@@ -85,6 +85,11 @@ class GgufFile {
   const Metadata& metadata() const { return metadata_; }
   std::span<const TensorInfo> tensors() const { return tensors_; }
 
+  // MappedFile::ReleasePages.
+  void ReleasePages() const {
+    if (mapping_ != nullptr) mapping_->ReleasePages();
+  }
+
  private:
   GgufFile() = default;
   Status Parse();

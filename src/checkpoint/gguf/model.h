@@ -45,6 +45,11 @@ class GgufModel {
   // once at Open.
   StoredView Find(std::string_view name) const;
 
+  // As Checkpoint::ReleasePages.
+  void ReleasePages() const {
+    for (const auto& file : set_.files) file->ReleasePages();
+  }
+
   // Of the tensors that the model uses.
   struct Sum {
     int64_t n_tensors = 0;

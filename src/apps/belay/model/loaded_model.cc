@@ -127,7 +127,11 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
           *loaded->backend,
           [&](int64_t done, int64_t total) {
             // What was packed is needed no more; the rest is mapped again.
-            loaded->checkpoint->ReleasePages();
+            if (loaded->gguf != nullptr) {
+              loaded->gguf->ReleasePages();
+            } else {
+              loaded->checkpoint->ReleasePages();
+            }
             progress.Update(
                 std::string(context.T("loading layer ", "加载层 ")) +
                 std::to_string(done) + "/" + std::to_string(total));
