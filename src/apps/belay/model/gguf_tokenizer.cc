@@ -102,4 +102,9 @@ StatusOr<std::shared_ptr<const text::Tokenizer>> OpenGgufTokenizer(
   return GgufTokenizer(set.metadata(), path);
 }
 
+StatusOr<std::shared_ptr<const text::Tokenizer>> OpenModelTokenizer(
+    const std::string& path) {
+  return IsGguf(path) ? OpenGgufTokenizer(path) : text::Tokenizer::Open(path);
+}
+
 }  // namespace belay::apps

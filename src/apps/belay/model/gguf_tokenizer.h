@@ -26,6 +26,11 @@ StatusOr<std::shared_ptr<const text::Tokenizer>> GgufTokenizer(
 StatusOr<std::shared_ptr<const text::Tokenizer>> OpenGgufTokenizer(
     const std::string& path);
 
+// The tokenizer of a model by its path: of a GGUF file, or tokenizer.json of a
+// folder. Errors also as text::Tokenizer::Open.
+StatusOr<std::shared_ptr<const text::Tokenizer>> OpenModelTokenizer(
+    const std::string& path);
+
 }  // namespace belay::apps
 
 #endif  // BELAY_APPS_BELAY_MODEL_GGUF_TOKENIZER_H_

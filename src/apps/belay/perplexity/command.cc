@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/belay/commands.h"
+#include "apps/belay/model/gguf_tokenizer.h"
 #include "apps/belay/model/loaded_model.h"
 #include "apps/belay/model/token_args.h"
 #include "apps/belay/perplexity/perplexity.h"
@@ -38,7 +39,7 @@ StatusOr<std::vector<int32_t>> TokensOf(const PerplexityArgs& args,
   BELAY_ASSIGN_OR_RETURN(const std::string content,
                          ReadFileOrInput(context, args.text));
   BELAY_ASSIGN_OR_RETURN(const auto tokenizer,
-                         text::Tokenizer::Open(args.model.folder));
+                         OpenModelTokenizer(args.model.folder));
   return tokenizer->Encode(content, {.parse_special = false});
 }
 

@@ -26,11 +26,7 @@ void AddTalkOptions(CLI::App& command, TalkArgs& args, const Context& context) {
 
 StatusOr<Speaker> OpenSpeaker(const std::string& folder, const TalkArgs& args) {
   Speaker speaker;
-  if (IsGguf(folder)) {
-    BELAY_ASSIGN_OR_RETURN(speaker.tokenizer, OpenGgufTokenizer(folder));
-  } else {
-    BELAY_ASSIGN_OR_RETURN(speaker.tokenizer, text::Tokenizer::Open(folder));
-  }
+  BELAY_ASSIGN_OR_RETURN(speaker.tokenizer, OpenModelTokenizer(folder));
   if (args.encoding.empty()) {
     speaker.revision = text::RevisionOfCheckpoint(folder).value_or(
         text::EncodingRevision::kInitial);
