@@ -301,7 +301,8 @@ constexpr MatMulKernel kF32Kernel = {"f32", PackedBytes, Pack, RunBest};
 }  // namespace
 
 size_t PanelBytes(int64_t n_cols) {
-  return static_cast<size_t>(kMatMulRows) * PackedBytes(n_cols);
+  return std::max(static_cast<size_t>(kMatMulRows) * PackedBytes(n_cols),
+                  kMinPanelBytes);
 }
 
 const MatMulKernel& F32MatMul() { return kF32Kernel; }

@@ -8,11 +8,11 @@
 // bits may differ from one instruction set to the next.
 //
 // Arithmetic: products of e4m3 / e2m1 codes with x are fused into float32 sums
-// inside a block of columns; acc += sum * scale(block), blocks in order; the
-// lanes are added at the end. Activations that were quantised to e4m3 with
-// power-of-two scales come in as code * scale: exact in float32, and scaling by
-// a power of two commutes with rounding, so this is the official
-// (sum code * code) * (scale_a * scale_b).
+// inside a block of columns; acc += sum * scale(block), blocks in order; where
+// a kernel spreads columns over lanes, they are added at the end. Activations
+// that were quantised to e4m3 with power-of-two scales come in as code * scale:
+// exact in float32, and scaling by a power of two commutes with rounding, so
+// this is the official (sum code * code) * (scale_a * scale_b).
 #ifndef BELAY_KERNELS_MATMUL_H_
 #define BELAY_KERNELS_MATMUL_H_
 
@@ -23,8 +23,16 @@
 
 namespace belay::kernels {
 
-// Rows of W that share a step; callers split rows in multiples of it.
+// Rows of W that a panel holds.
 inline constexpr int64_t kMatMulRows = 4;
+
+// Callers split rows in multiples of this where they can: kernels that pack
+// weights compute that many rows at least, and kPackRows (kernels/pack.h) at
+// best.
+inline constexpr int64_t kTaskRows = 16;
+
+// What any kernel may use as scratch, whatever the width.
+inline constexpr size_t kMinPanelBytes = size_t{64} << 10;
 
 struct MatMulArgs {
   const WeightView* weight = nullptr;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/matmul_bf16.h"
 
-#include "kernels/matmul_avx512.h"
+#include "kernels/avx512/matmul_avx512.h"
+#include "kernels/pack.h"
 
 namespace belay::kernels {
 
@@ -16,31 +17,13 @@ bool HasBf16MatMul() {
 
 namespace {
 
-// One kernel a kind: they differ in the order of x's columns within a step.
-constexpr MatMulKernel kFp8Kernel = {"bf16-dot", avx512::PackedBytes,
-                                     avx512::PackFp8, avx512::RunFp8};
-constexpr MatMulKernel kFp4Kernel = {"bf16-dot", avx512::PackedBytes,
-                                     avx512::PackFp4, avx512::RunFp4};
-constexpr MatMulKernel kBf16Kernel = {"bf16-dot", avx512::PackedBytes,
-                                      avx512::PackBf16, avx512::RunBf16};
+constexpr MatMulKernel kKernel = {"bf16-dot", avx512::PackedBytes, avx512::Pack,
+                                  avx512::Run};
 
 }  // namespace
 
 const MatMulKernel* Bf16MatMul(const WeightView& weight) {
-  if (!HasBf16MatMul()) return nullptr;
-  switch (weight.kind) {
-    case WeightKind::kF32:
-    case WeightKind::kF16:
-    case WeightKind::kBlocks:
-      return nullptr;
-    case WeightKind::kBf16:
-      return &kBf16Kernel;
-    case WeightKind::kFp8:
-      return weight.block_cols % 128 == 0 ? &kFp8Kernel : nullptr;
-    case WeightKind::kFp4:
-      return weight.block_cols == 32 ? &kFp4Kernel : nullptr;
-  }
-  return nullptr;
+  return HasBf16MatMul() && CanPackWeight(weight) ? &kKernel : nullptr;
 }
 
 #else

@@ -11,13 +11,13 @@ namespace belay::kernels {
 // Whether this CPU (and this build) has AVX-512 with BF16 and VBMI.
 bool HasBf16MatMul();
 
-// The kernel for a weight of this kind and these blocks, or null when there is
-// none: F32 weights, blocks that its steps of 128 columns would cross, or
-// !HasBf16MatMul(). x must be exact in bf16: bf16 activations, or e4m3 codes
-// times a power of two. The promises of kernels/matmul.h hold; sums run over
-// pairs of columns in 16 lanes, each step of 128 columns scaled on its own.
-// Takes plain weights and packed ones (kernels/pack.h).
-// bf16 subnormals count as zero.
+// The kernel for a weight once it is packed (kernels/pack.h), the same one for
+// all; null for weights that cannot be packed and when !HasBf16MatMul(). It
+// takes packed weights only. x must be exact in bf16: bf16 activations, or e4m3
+// codes times a power of two. The promises of kernels/matmul.h hold; an output
+// is summed in one lane, pair of columns by pair, every block of 128 columns
+// (32 for FP4) in a sum of its own that is then scaled and added. bf16
+// subnormals count as zero.
 const MatMulKernel* Bf16MatMul(const WeightView& weight);
 
 }  // namespace belay::kernels

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/matmul.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "base/float_formats.h"
 #include "kernels/matmul_bf16.h"
@@ -110,10 +112,18 @@ TestWeight MakeWeight(WeightKind kind, int64_t n_rows, int64_t n_cols) {
   return w;
 }
 
-// Packs x [n_tokens, n_cols] and multiplies; y [n_tokens, n_rows].
-std::vector<float> Multiply(const MatMulKernel& kernel, const WeightView& view,
-                            const std::vector<float>& x, int64_t n_tokens,
-                            const int32_t* index = nullptr) {
+// How many tokens; rows [row, row_end), -1 = all; which rows of x.
+struct What {
+  int64_t n_tokens;
+  int64_t row = 0;
+  int64_t row_end = -1;
+  const int32_t* index = nullptr;
+};
+
+// Packs x [n_tokens, n_cols] and multiplies; y [n_tokens, rows].
+template <typename T>
+std::vector<T> MultiplyTo(const MatMulKernel& kernel, const WeightView& view,
+                          const std::vector<float>& x, const What& what) {
   const auto n_cols = static_cast<size_t>(view.n_cols);
   const size_t row_bytes = kernel.packed_bytes(view.n_cols);
   const size_t n_packed = x.size() / n_cols;
@@ -123,21 +133,51 @@ std::vector<float> Multiply(const MatMulKernel& kernel, const WeightView& view,
                 packed.data() + t * row_bytes);
   }
   std::vector<std::byte> panel(PanelBytes(view.n_cols) + 64);
-  std::vector<float> y(static_cast<size_t>(n_tokens * view.n_rows), NAN);
+  const int64_t row_end = what.row_end < 0 ? view.n_rows : what.row_end;
+  const int64_t n_rows = row_end - what.row;
+  // One element more, to see that nothing is written there.
+  const auto n_out = static_cast<size_t>(what.n_tokens * n_rows);
+  std::vector<T> y(n_out + 1, T{7});
   MatMulArgs args;
   args.weight = &view;
-  args.row_end = view.n_rows;
+  args.row_begin = what.row;
+  args.row_end = row_end;
   args.x = packed.data();
   args.x_row_bytes = row_bytes;
-  args.x_index = index;
-  args.n_tokens = n_tokens;
+  args.x_index = what.index;
+  args.n_tokens = what.n_tokens;
   args.y = y.data();
-  args.y_stride = view.n_rows;
+  args.y_stride = n_rows;
+  args.y_bf16 = std::is_same_v<T, uint16_t>;
   args.panel =
       panel.data() + (64 - reinterpret_cast<uintptr_t>(panel.data()) % 64) % 64;
   kernel.run(args);
+  EXPECT_EQ(y.back(), T{7});
+  y.resize(n_out);
   return y;
 }
+
+std::vector<float> Multiply(const MatMulKernel& kernel, const WeightView& view,
+                            const std::vector<float>& x, const What& what) {
+  return MultiplyTo<float>(kernel, view, x, what);
+}
+
+// A weight as `kernel` reads it: packed, in parts and not in order, or plain.
+struct Packed {
+  Packed(const MatMulKernel& kernel, const WeightView& plain) : view(plain) {
+    if (&kernel == &F32MatMul()) return;
+    memory.resize(PackedWeightBytes(plain) + 64, std::byte{0xff});
+    std::byte* data =
+        memory.data() +
+        (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+    const int64_t half = plain.n_rows / 2 / kPackRows * kPackRows;
+    PackWeightRows(plain, half, plain.n_rows, data);
+    PackWeightRows(plain, 0, half, data);
+    view = PackedView(plain, data);
+  }
+  WeightView view;
+  std::vector<std::byte> memory;
+};
 
 struct Case {
   WeightKind kind;
@@ -166,7 +206,8 @@ void CheckAgainstDouble(const MatMulKernel& kernel, const TestWeight& w,
                         const std::vector<float>& x, int64_t n_tokens) {
   const int64_t n_rows = w.view.n_rows;
   const int64_t n_cols = w.view.n_cols;
-  const std::vector<float> y = Multiply(kernel, w.view, x, n_tokens);
+  const Packed packed(kernel, w.view);
+  const std::vector<float> y = Multiply(kernel, packed.view, x, {n_tokens});
   for (int64_t i = 0; i < n_tokens * n_rows; ++i) {
     const float* row = x.data() + i / n_rows * n_cols;
     const double* weights = w.values.data() + i % n_rows * n_cols;
@@ -200,39 +241,19 @@ TEST(MatMulTest, MatchesDouble) {
   }
 }
 
-// The layout is only a layout: the same bits, however its rows were packed.
-TEST(MatMulTest, PackedEqualsPlain) {
-  for (const Case& c :
-       {Case{WeightKind::kBf16, 66, 256}, Case{WeightKind::kFp8, 130, 384},
-        Case{WeightKind::kFp4, 7, 512}, Case{WeightKind::kFp4, 64, 128}}) {
-    SCOPED_TRACE(testing::Message() << static_cast<int>(c.kind) << " "
-                                    << c.n_rows << "x" << c.n_cols);
-    const TestWeight w = MakeWeight(c.kind, c.n_rows, c.n_cols);
-    const MatMulKernel* kernel = Bf16MatMul(w.view);
-    if (kernel == nullptr) GTEST_SKIP() << "no kernel that packs";
-    ASSERT_TRUE(CanPackWeight(w.view));
-    std::vector<std::byte> memory(PackedWeightBytes(w.view));
-    const int64_t half = c.n_rows / 2 / kPackRows * kPackRows;
-    PackWeightRows(w.view, half, c.n_rows, memory.data());
-    PackWeightRows(w.view, 0, half, memory.data());
-    const WeightView packed = PackedView(w.view, memory.data());
-    for (const int64_t n_tokens : {1, 2, 3, 4, 5, 8, 11, 16}) {
-      std::vector<float> x =
-          RandomFloats(static_cast<size_t>(n_tokens * c.n_cols), 7);
-      for (float& v : x) v = belay::RoundToBf16(v);
-      EXPECT_EQ(Multiply(*kernel, packed, x, n_tokens),
-                Multiply(*kernel, w.view, x, n_tokens));
-    }
-  }
-}
-
-TEST(PackTest, TakesWholeStepsOnly) {
-  EXPECT_FALSE(CanPackWeight(MakeWeight(WeightKind::kFp8, 4, 200).view));
+TEST(PackTest, SaysWhatItTakes) {
+  EXPECT_TRUE(CanPackWeight(MakeWeight(WeightKind::kFp8, 4, 200).view));
   EXPECT_FALSE(CanPackWeight(MakeWeight(WeightKind::kF32, 4, 256).view));
-  WeightView wide = MakeWeight(WeightKind::kFp4, 4, 256).view;
-  EXPECT_TRUE(CanPackWeight(wide));
-  wide.block_cols = 128;
-  EXPECT_FALSE(CanPackWeight(wide));
+  WeightView fp4 = MakeWeight(WeightKind::kFp4, 4, 256).view;
+  EXPECT_TRUE(CanPackWeight(fp4));
+  fp4.block_cols = 128;
+  EXPECT_FALSE(CanPackWeight(fp4));
+  WeightView fp8 = MakeWeight(WeightKind::kFp8, 4, 256).view;
+  fp8.block_rows = 8;
+  EXPECT_FALSE(CanPackWeight(fp8));
+  fp8.block_rows = 128;
+  fp8.block_cols = 64;
+  EXPECT_FALSE(CanPackWeight(fp8));
 }
 
 // Row t of y.
@@ -241,21 +262,22 @@ std::vector<float> RowOf(const std::vector<float>& y, int64_t t, int64_t n) {
 }
 
 // A token's bits do not depend on its company, nor on its place.
-void CheckIndependence(const MatMulKernel& kernel, const TestWeight& w) {
+void CheckIndependence(const MatMulKernel& kernel, const TestWeight& weight) {
   constexpr int64_t kTokens = 15;
+  const Packed w(kernel, weight.view);
   const int64_t n_cols = w.view.n_cols;
   const int64_t n_rows = w.view.n_rows;
   const std::vector<float> x =
       RandomFloats(static_cast<size_t>(kTokens * n_cols), 7);
-  const std::vector<float> all = Multiply(kernel, w.view, x, kTokens);
+  const std::vector<float> all = Multiply(kernel, w.view, x, {kTokens});
   for (int64_t t = 0; t < kTokens; ++t) {
     const std::vector<float> alone =
-        Multiply(kernel, w.view, RowOf(x, t, n_cols), 1);
+        Multiply(kernel, w.view, RowOf(x, t, n_cols), {1});
     ASSERT_EQ(RowOf(all, t, n_rows), alone);
   }
   const std::array<int32_t, 3> index = {9, 0, 4};
   const std::vector<float> chosen =
-      Multiply(kernel, w.view, x, 3, index.data());
+      Multiply(kernel, w.view, x, {3, 0, -1, index.data()});
   for (size_t i = 0; i < index.size(); ++i) {
     ASSERT_EQ(RowOf(chosen, static_cast<int64_t>(i), n_rows),
               RowOf(all, index[i], n_rows));
@@ -270,6 +292,62 @@ TEST(MatMulTest, TokensAreIndependent) {
       CheckIndependence(*bf16, w);
     }
   }
+}
+
+// Rows in any pieces, tokens in any number: the bits of one row and one token.
+void CheckPieces(const MatMulKernel& kernel, const TestWeight& weight) {
+  const Packed w(kernel, weight.view);
+  const int64_t n_rows = w.view.n_rows;
+  constexpr int64_t kTokens = 270;  // more than a chunk
+  const std::vector<float> x =
+      RandomFloats(static_cast<size_t>(kTokens * w.view.n_cols), 3);
+  const std::vector<float> all = Multiply(kernel, w.view, x, {kTokens});
+  const std::vector<float> one =
+      Multiply(kernel, w.view, RowOf(x, kTokens - 1, w.view.n_cols), {1});
+  EXPECT_EQ(RowOf(all, kTokens - 1, n_rows), one);
+  std::vector<float> pieces;
+  for (int64_t row = 0; row < n_rows;) {
+    const int64_t end = std::min(n_rows, row + 1 + row % 23);
+    const std::vector<float> piece =
+        Multiply(kernel, w.view, RowOf(x, 7, w.view.n_cols), {1, row, end});
+    pieces.insert(pieces.end(), piece.begin(), piece.end());
+    row = end;
+  }
+  EXPECT_EQ(pieces, RowOf(all, 7, n_rows));
+}
+
+TEST(MatMulTest, PiecesAreEqual) {
+  for (const Case& c :
+       {Case{WeightKind::kBf16, 150, 256}, Case{WeightKind::kFp8, 130, 384},
+        Case{WeightKind::kFp4, 100, 160}}) {
+    SCOPED_TRACE(testing::Message() << static_cast<int>(c.kind));
+    const TestWeight w = MakeWeight(c.kind, c.n_rows, c.n_cols);
+    CheckPieces(F32MatMul(), w);
+    if (const MatMulKernel* bf16 = Bf16MatMul(w.view)) CheckPieces(*bf16, w);
+  }
+}
+
+// bf16 results are the float32 ones, rounded to even; NaN and subnormals too.
+TEST(MatMulTest, StoresBf16) {
+  TestWeight w = MakeWeight(WeightKind::kBf16, 24, 128);
+  const std::array<float, 4> special = {NAN, INFINITY, -INFINITY, 0x1p-126f};
+  for (size_t i = 0; i < special.size(); ++i) {
+    const uint16_t code = Bf16FromF32(special[i]);
+    std::memcpy(w.codes.data() + i * w.view.row_bytes_stride, &code, 2);
+  }
+  std::vector<float> x = RandomFloats(128, 5);
+  for (float& v : x) v = belay::RoundToBf16(v);
+  const auto check = [&](const MatMulKernel& kernel) {
+    const Packed packed(kernel, w.view);
+    const std::vector<float> y = Multiply(kernel, packed.view, x, {1});
+    const std::vector<uint16_t> rounded =
+        MultiplyTo<uint16_t>(kernel, packed.view, x, {1});
+    for (size_t i = 0; i < y.size(); ++i) {
+      EXPECT_EQ(rounded[i], Bf16FromF32(y[i])) << i << ": " << y[i];
+    }
+  };
+  ForEachTarget([&] { check(F32MatMul()); });
+  if (const MatMulKernel* bf16 = Bf16MatMul(w.view)) check(*bf16);
 }
 
 // Every e4m3 and e2m1 code alone against x = 1, so that no code hides in a sum.
@@ -288,7 +366,8 @@ TEST(MatMulTest, EveryCode) {
     if (kind == WeightKind::kFp4) x[67] = 0.0f;
     const int64_t col = kind == WeightKind::kFp4 ? 66 : 33;
     const auto check = [&](const MatMulKernel& kernel) {
-      const std::vector<float> y = Multiply(kernel, w.view, x, 1);
+      const Packed packed(kernel, w.view);
+      const std::vector<float> y = Multiply(kernel, packed.view, x, {1});
       for (int64_t r = 0; r < 256; ++r) {
         ASSERT_EQ(y[static_cast<size_t>(r)],
                   static_cast<float>(ValueAt(w, r, col)))

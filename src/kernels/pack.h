@@ -1,8 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout in which a product reads its weights as one stream: tiles of four
-// rows, in a tile steps of 128 columns, in a step the four rows; then, for FP4,
-// the scale codes of the tile in the same order. A row's own bytes stay as they
-// are, so that kernels read plain and packed weights alike.
+// The layout in which the bf16-dot kernel reads its weights, as one stream.
+//
+//   tile    64 rows (the last one: what is left, in multiples of 16 rows), all
+//           columns; tiles one after the other
+//   block   128 columns of a tile; blocks one after the other
+//   step    as many columns as give 64 bytes for 16 rows: 8 of FP4, 4 of FP8, 2
+//           of BF16; in a step the tile's vectors of 16 rows
+//
+// then, after the steps of a block of FP4, its scale codes: for each 32 columns
+// the rows of the tile. Rows and columns that do not exist are zeros.
+//
+// In a vector, 32-bit lane l belongs to row l. What it holds is chosen so that
+// the cheapest decoding leaves pairs of neighbouring columns in every lane,
+// which is what VDPBF16PS takes:
+//   BF16  columns 0 and 1
+//   FP8   the bytes of columns 0 and 1 of four rows, then of columns 2 and 3,
+//         in each 128 bits
+//   FP4   the nibbles of columns 0 2 4 6, then 1 3 5 7
 #ifndef BELAY_KERNELS_PACK_H_
 #define BELAY_KERNELS_PACK_H_
 
@@ -13,15 +27,16 @@
 
 namespace belay::kernels {
 
-// Rows of a tile and columns of a step.
-inline constexpr int64_t kPackRows = 4;
+// Rows of a tile and of a vector, columns of a block.
+inline constexpr int64_t kPackRows = 64;
+inline constexpr int64_t kPackLanes = 16;
 inline constexpr int64_t kPackCols = 128;
 
-// Whether the layout takes this weight: BF16, FP8, or FP4 with blocks of 32
-// columns, and a whole number of steps.
+// Whether the layout takes this weight: BF16, FP8 whose scale blocks are
+// multiples of 16 rows and 128 columns, or FP4 with blocks of 32 columns.
 bool CanPackWeight(const WeightView& plain);
 
-// Bytes of the packed weight; rows are padded to whole tiles.
+// Bytes of the packed weight.
 size_t PackedWeightBytes(const WeightView& plain);
 
 // Packs the rows [row_begin, row_end) of `plain` to their places in `packed`.
@@ -29,7 +44,8 @@ size_t PackedWeightBytes(const WeightView& plain);
 void PackWeightRows(const WeightView& plain, int64_t row_begin, int64_t row_end,
                     std::byte* packed);
 
-// The packed weight at `packed`; scales of FP8 stay where they are.
+// The packed weight at `packed`, which is aligned to 64 bytes; scales of FP8
+// stay where they are.
 WeightView PackedView(const WeightView& plain, const std::byte* packed);
 
 }  // namespace belay::kernels

@@ -39,7 +39,8 @@ struct WeightView {
 
   // Rows stand in tiles of so many (PackWeight in kernels/pack.h): 1 is plain
   // row-major, anything else is for the kernel that asked for it. `codes` then
-  // points to the tiles and `scale_code` is unused, since a tile holds its own.
+  // points to the tiles, row_bytes_stride apart, and `scale_code` is unused,
+  // since a tile holds its own.
   int64_t tile_rows = 1;
 
   // Plain layout only.

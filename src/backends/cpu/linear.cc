@@ -11,11 +11,12 @@
 namespace belay::cpu {
 namespace {
 
-// Rows of one task: enough tasks to balance the team, and whole tiles.
+// Rows of one task: what kernels like best, unless that leaves too few tasks
+// to balance the team.
 int64_t RowsPerTask(int64_t n_rows, int n_threads) {
-  constexpr int64_t kTile = kernels::kMatMulRows;
-  const int64_t even = n_rows / (int64_t{8} * n_threads) / kTile * kTile;
-  return std::clamp<int64_t>(even, kTile, 64);
+  int64_t rows = 4 * kernels::kTaskRows;
+  while (rows > kernels::kTaskRows && n_rows < 2 * rows * n_threads) rows /= 2;
+  return rows;
 }
 
 }  // namespace
@@ -38,8 +39,9 @@ void CpuBackend::ProjectAll(ConstTensorView x, bool quantise,
   const int64_t n_cols = products.front().weight->n_cols;
   const size_t row_bytes = kernel.packed_bytes(n_cols);
   const int64_t n_tokens = x.n_rows();
+  const int64_t chunk = workspace_.packed_tokens(row_bytes, n_tokens);
   std::byte* packed = workspace_.packed().Take<std::byte>(
-      std::min(n_tokens, kTokenChunk) * static_cast<int64_t>(row_bytes));
+      chunk * static_cast<int64_t>(row_bytes));
 
   int64_t all_rows = 0;
   for (const Projection& p : products) all_rows += p.weight->n_rows;
@@ -49,8 +51,8 @@ void CpuBackend::ProjectAll(ConstTensorView x, bool quantise,
     n_tasks += (p.weight->n_rows + rows_per_task - 1) / rows_per_task;
   }
 
-  for (int64_t first = 0; first < n_tokens; first += kTokenChunk) {
-    const int64_t n = std::min(kTokenChunk, n_tokens - first);
+  for (int64_t first = 0; first < n_tokens; first += chunk) {
+    const int64_t n = std::min(chunk, n_tokens - first);
     Parallel(n, [&](size_t i, int thread) {
       PackToken(kernel, quantise,
                 {x, first + static_cast<int64_t>(i), 0, n_cols}, thread,
@@ -130,13 +132,14 @@ void CpuBackend::AttentionOut(const ops::AttentionOutParams& p) {
   const int64_t rank = wo_a.n_out() / p.n_groups;
   const size_t group_bytes = kernel.packed_bytes(n_in);
   const size_t row_bytes = group_bytes * static_cast<size_t>(p.n_groups);
+  const int64_t chunk = workspace_.packed_tokens(row_bytes, n_tokens);
   std::byte* packed = workspace_.packed().Take<std::byte>(
-      std::min(n_tokens, kTokenChunk) * static_cast<int64_t>(row_bytes));
+      chunk * static_cast<int64_t>(row_bytes));
   const int64_t rows_per_task = RowsPerTask(wo_a.n_out(), pool_->n_threads());
   const int64_t tiles = (rank + rows_per_task - 1) / rows_per_task;
 
-  for (int64_t first = 0; first < n_tokens; first += kTokenChunk) {
-    const int64_t n = std::min(kTokenChunk, n_tokens - first);
+  for (int64_t first = 0; first < n_tokens; first += chunk) {
+    const int64_t n = std::min(chunk, n_tokens - first);
     Parallel(n * p.n_groups, [&](size_t task, int thread) {
       const auto g = static_cast<int64_t>(task) % p.n_groups;
       const auto i = static_cast<int64_t>(task) / p.n_groups;

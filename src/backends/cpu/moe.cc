@@ -165,8 +165,8 @@ void CpuBackend::ExpertUpTask(const CpuExperts& experts,
   const int64_t e = pairs.active[task / tiles];
   const CpuExpert& expert = experts.expert(e);
   Scratch scratch = workspace_.thread(thread);
-  float* g = scratch.Take<float>(kTokenChunk * kExpertRows);
-  float* u = scratch.Take<float>(kTokenChunk * kExpertRows);
+  float* g = scratch.Take<float>(kExpertChunk * kExpertRows);
+  float* u = scratch.Take<float>(kExpertChunk * kExpertRows);
   const CpuLinear& w2 = *expert.w2;
   const size_t hidden_bytes = pairs.down->packed_bytes(inter);
 
@@ -179,8 +179,8 @@ void CpuBackend::ExpertUpTask(const CpuExperts& experts,
   args.panel = workspace_.panel(thread);
   const int64_t n_rows = args.row_end - args.row_begin;
   for (int64_t first = pairs.begin[e]; first < pairs.begin[e + 1];
-       first += kTokenChunk) {
-    args.n_tokens = std::min(kTokenChunk, pairs.begin[e + 1] - first);
+       first += kExpertChunk) {
+    args.n_tokens = std::min(kExpertChunk, pairs.begin[e + 1] - first);
     args.x_index = pairs.token + first;
     args.weight = &expert.w1->view(*pairs.up);
     args.y = g;
@@ -228,8 +228,8 @@ void CpuBackend::ExpertDownTask(const CpuExperts& experts,
   args.y_stride = dim;
   args.panel = workspace_.panel(thread);
   for (int64_t first = pairs.begin[e]; first < pairs.begin[e + 1];
-       first += kTokenChunk) {
-    args.n_tokens = std::min(kTokenChunk, pairs.begin[e + 1] - first);
+       first += kExpertChunk) {
+    args.n_tokens = std::min(kExpertChunk, pairs.begin[e + 1] - first);
     args.x = pairs.hidden + static_cast<size_t>(first) * hidden_bytes;
     float* y = pairs.out + first * dim + args.row_begin;
     args.y = y;

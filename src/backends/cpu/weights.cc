@@ -192,10 +192,11 @@ StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
     }
   }
   linear->fast_view_ = view;
-  linear->bf16_kernel_ = kernels::Bf16MatMul(view);
-  if (linear->bf16_kernel_ == nullptr) {
-    linear->bf16_kernel_ = &kernels::F32MatMul();
-  } else if (numerics.official() && kernels::CanPackWeight(view)) {
+  // Exact numerics have no bf16 input.
+  const kernels::MatMulKernel* packed =
+      numerics.official() ? kernels::Bf16MatMul(view) : nullptr;
+  if (packed != nullptr) {
+    linear->bf16_kernel_ = packed;
     BELAY_RETURN_IF_ERROR(linear->Pack(memory));
   }
   return linear;

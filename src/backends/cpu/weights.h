@@ -54,7 +54,7 @@ class CpuLinear final : public ops::BoundLinear {
   kernels::WeightView fast_view_;  // for bf16_kernel_
   std::vector<float> scales_;
   std::shared_ptr<const void> packed_;  // what fast_view_ points into
-  const kernels::MatMulKernel* bf16_kernel_ = nullptr;
+  const kernels::MatMulKernel* bf16_kernel_ = &kernels::F32MatMul();
   const kernels::MatMulKernel* f32_kernel_ = &kernels::F32MatMul();
   bool quantise_input_ = false;
 };

@@ -76,7 +76,7 @@ WorkspaceSizes SizesFor(const ops::Numerics& numerics, const ops::OpLimits& l) {
                2 * group}),             // attention.cc
        Pieces({64 * l.index_dim, 64}),  // ScoreRows
        Pieces({2 * l.index_topk}),      // SelectTop
-       Pieces({kTokenChunk * kExpertRows, kTokenChunk * kExpertRows}),
+       Pieces({kExpertChunk * kExpertRows, kExpertChunk * kExpertRows}),
        Pieces({l.n_experts, l.n_experts}),  // Route
        Pieces({l.vocab, 4 * l.vocab})});    // Sample
   return sizes;

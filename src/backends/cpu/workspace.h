@@ -3,6 +3,7 @@
 #ifndef BELAY_BACKENDS_CPU_WORKSPACE_H_
 #define BELAY_BACKENDS_CPU_WORKSPACE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,9 +15,11 @@
 
 namespace belay::cpu {
 
-// Tokens whose packed inputs are in memory at a time: decoded weights serve as
-// many, and for a usual width they stay in the second-level cache.
+// Tokens whose packed inputs are in memory at a time if they are float32 and of
+// the widest kind; of others, as many as fit in the same bytes.
 inline constexpr int64_t kTokenChunk = 64;
+// Pairs of an expert whose hidden values a task computes at a time.
+inline constexpr int64_t kExpertChunk = 256;
 // Tokens of one pass over the experts, which is sorted by expert.
 inline constexpr int64_t kExpertTokens = 512;
 // Tokens that the indexer scores before it selects, at ratio 4.
@@ -73,6 +76,10 @@ class Workspace {
       : sizes_(sizes), data_(Aligned(memory.data())) {}
 
   Scratch packed() const { return {data_, sizes_.packed}; }
+  // How many packed inputs of so many bytes it holds, at most n_tokens.
+  int64_t packed_tokens(size_t row_bytes, int64_t n_tokens) const {
+    return std::min(n_tokens, static_cast<int64_t>(sizes_.packed / row_bytes));
+  }
   Scratch shared() const { return {data_ + sizes_.packed, sizes_.shared}; }
   // How many index scores fit beside the other scratch of IndexerSelect.
   int64_t index_score_floats() const { return sizes_.index_score_floats; }
