@@ -60,6 +60,8 @@ namespace belay {
   X(kEngMemoryBudget,      "ENG-003", kResourceExhausted)                         \
   X(kEngNotFinite,         "ENG-004", kInternal)           /* NaN or inf logits */ \
   X(kEngNoMtp,             "ENG-005", kInvalidArgument)    /* checkpoint has no MTP head */ \
+  X(kEngQueueFull,         "ENG-006", kResourceExhausted)  /* try again later */  \
+  X(kEngNoAdapter,         "ENG-007", kInvalidArgument)    /* no such adapter slot */ \
   /* BACK: back ends */                                                           \
   X(kBackUnavailable,      "BACK-001", kUnavailable)                              \
   X(kBackUnsupported,      "BACK-002", kUnimplemented)     /* operator or format refused */ \

@@ -18,8 +18,6 @@
 namespace belay::engine {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // What a step asked of one sequence.
 struct Work {
   Sequence* sequence = nullptr;

@@ -4,11 +4,16 @@
 #ifndef BELAY_ENGINE_ENGINE_H_
 #define BELAY_ENGINE_ENGINE_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "base/error.h"
+#include "engine/environment.h"
 #include "engine/request.h"
 #include "model/weights.h"
 #include "ops/backend.h"
@@ -26,9 +31,45 @@ struct EngineOptions {
   size_t budget_bytes = 0;            // 0 = no limit, else ENG-003 beyond it
   bool speculative = false;           // draft with the model's MTP head; the
                                       // tokens stay the same, they come faster
+  // Prompt tokens of a step in which others decode, so that a long prompt does
+  // not hold up their next token; 0 = all that the decoding ones leave.
+  int32_t prefill_tokens_per_step = 0;
+  int32_t max_queue = 0;  // waiting requests at most (ENG-006); 0 = no limit
+  // Host memory for resume points of the prefix cache, which keeps what idle
+  // cache pages hold; 0 = no prefix cache.
+  size_t prefix_cache_bytes = 0;
+  // Where prefixes are kept over a restart; "" = nowhere. Needs a prefix cache.
+  std::string spill_folder = {};
+  size_t spill_bytes = size_t{4} << 30;  // files in it at most
+  // Tells checkpoints apart in the spill folder: files of another model are
+  // never read. Beside it the engine looks at sizes and formats itself.
+  uint64_t model_fingerprint = 0;
+  // When the machine has less memory available than this, the engine first
+  // drops cached prefixes, then runs fewer sequences at once; 0 = never.
+  size_t reserve_bytes = 0;
 };
 
-// Since Create(); seconds are wall time inside Step().
+// What the memory guard has done about too little memory.
+enum class GuardState : uint8_t {
+  kNormal,
+  kNoPrefixes,  // cached prefixes are dropped, none are kept
+  kSmallBatch,  // and fewer sequences run at once: EngineStats::batch_limit
+};
+constexpr std::string_view GuardStateName(GuardState state) {
+  switch (state) {
+    case GuardState::kNormal:
+      return "normal";
+    case GuardState::kNoPrefixes:
+      return "no_prefixes";
+    case GuardState::kSmallBatch:
+      return "small_batch";
+  }
+  return "";
+}
+
+inline constexpr size_t kMaxDraftTokens = 1;  // the MTP block guesses one
+
+// Counted since Create(); seconds are wall time inside Step().
 struct EngineStats {
   int64_t n_steps = 0;
   int64_t n_prefill_tokens = 0;
@@ -37,6 +78,31 @@ struct EngineStats {
   double decode_seconds = 0;  // steps without prompt tokens
   int64_t n_drafts = 0;       // draft tokens that were checked
   int64_t n_accepted = 0;     // and were right
+  // The same by their place in the draft.
+  std::array<int64_t, kMaxDraftTokens> drafts_by_position{};
+  std::array<int64_t, kMaxDraftTokens> accepted_by_position{};
+
+  int64_t n_finished = 0;       // requests that came to an end, of any kind
+  int64_t n_refused = 0;        // by a full queue
+  int64_t n_preemptions = 0;    // running requests that had to wait again
+  int64_t n_prefix_hits = 0;    // requests that began with cached tokens
+  int64_t n_prefix_misses = 0;  // requests that did not, with a cache
+  int64_t n_prefix_tokens = 0;  // prompt tokens that were not computed again
+  int64_t n_spill_writes = 0;   // pages written to disk
+  int64_t n_spill_reads = 0;    // pages that came back from there
+  int64_t n_spill_damaged = 0;  // files that were not what they should be
+
+  // As of now.
+  int32_t n_waiting = 0;
+  int32_t n_running = 0;
+  int32_t batch_limit = 0;   // sequences that may run; n_slots when all is well
+  int64_t n_pages = 0;       // all of them
+  int64_t n_free_pages = 0;  // hold nothing
+  int64_t n_cached_pages = 0;  // hold prefixes that no running sequence uses
+  int64_t n_resume_points = 0;
+  GuardState guard = GuardState::kNormal;
+  int64_t available_bytes = -1;    // what the guard saw last; -1 = nothing yet
+  double retry_after_seconds = 1;  // when a full queue may have room, a guess
 };
 
 // What an engine runs on. All borrowed; must outlive it.
@@ -45,6 +111,7 @@ struct EngineParts {
   const model::ModelWeights* weights = nullptr;
   ops::Backend* backend = nullptr;
   ops::Communicator* communicator = nullptr;
+  const Environment* environment = nullptr;  // null: the machine's own
 };
 
 class Engine {
@@ -57,7 +124,9 @@ class Engine {
   virtual ~Engine() = default;
 
   // Queues a request. Errors: ARG-003 (a token id out of range), ARG-004 (empty
-  // prompt), ENG-001 (prompt does not fit the planned context), ARG-007.
+  // prompt), ENG-001 (prompt does not fit the planned context), ARG-007,
+  // ENG-006 (the queue is full; stats().retry_after_seconds), ENG-007 (no such
+  // adapter).
   virtual StatusOr<RequestId> Submit(Request request) = 0;
 
   // Ends a request in any state; its kCancelled event comes with the next Step.

@@ -252,10 +252,19 @@ TEST_F(EngineTest, RefusesBadRequests) {
   EXPECT_EQ(refused(Prompt(256)), "ENG-001");
   EXPECT_EQ(refused(Prompt(100), 100), "ENG-001") << "two pages of one";
   const std::vector<SamplingParams> bad = {
-      {.temperature = -1}, {.temperature = std::nanf("")},
-      {.top_k = -1},       {.top_p = 0},
-      {.top_p = 1.5f},     {.min_p = -0.1f},
-      {.min_p = 1.5f},     {.temperature = INFINITY},
+      {.temperature = -1},
+      {.temperature = std::nanf("")},
+      {.top_k = -1},
+      {.top_p = 0},
+      {.top_p = 1.5f},
+      {.min_p = -0.1f},
+      {.min_p = 1.5f},
+      {.temperature = INFINITY},
+      {.presence_penalty = 2.1f},
+      {.frequency_penalty = std::nanf("")},
+      {.repetition_penalty = 0},
+      {.repetition_penalty = INFINITY},
+      {.logit_bias = {{1, 1.0f}, {2, 100.5f}}},
   };
   for (const SamplingParams& sampling : bad) {
     EXPECT_EQ(refused({1}, 1, sampling), "ARG-007")
