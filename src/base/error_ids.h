@@ -88,6 +88,41 @@ namespace belay {
   X(kChatCallRepaired,     "CHAT-013", kDataLoss)                                 \
   X(kChatStrayMarker,      "CHAT-014", kDataLoss)                                 \
   X(kChatStrayText,        "CHAT-015", kDataLoss)                                 \
+  /* HTTP: the wire; 010 on: what a server answers before a request is one */    \
+  X(kHttpCannotListen,     "HTTP-001", kUnavailable)       /* address in use, not allowed */ \
+  X(kHttpBadUrl,           "HTTP-002", kInvalidArgument)                          \
+  X(kHttpNoConnection,     "HTTP-003", kUnavailable)       /* refused, or it broke */ \
+  X(kHttpBadAnswer,        "HTTP-004", kDataLoss)          /* not HTTP */         \
+  X(kHttpTimeout,          "HTTP-005", kDeadlineExceeded)                         \
+  X(kHttpCancelled,        "HTTP-006", kCancelled)         /* by ourselves */     \
+  X(kHttpMalformedRequest, "HTTP-010", kInvalidArgument)   /* 400 */              \
+  X(kHttpHeaderTooLarge,   "HTTP-011", kResourceExhausted) /* 431 */              \
+  X(kHttpBodyTooLarge,     "HTTP-012", kResourceExhausted) /* 413 */              \
+  X(kHttpTooSlow,          "HTTP-013", kDeadlineExceeded)  /* 408: header or body did not come */ \
+  X(kHttpTooManyConnections, "HTTP-014", kResourceExhausted) /* 503 */            \
+  /* API: requests to the server; 030 on: notes in an answer */                   \
+  X(kApiBadField,          "API-002", kInvalidArgument)    /* wrong type, out of range, missing */ \
+  X(kApiUnknownPath,       "API-003", kNotFound)                                  \
+  X(kApiWrongMethod,       "API-004", kInvalidArgument)                           \
+  X(kApiUnauthorized,      "API-005", kUnauthenticated)                           \
+  X(kApiForbiddenOrigin,   "API-006", kPermissionDenied)   /* a foreign web page */ \
+  X(kApiNotReady,          "API-010", kUnavailable)        /* the model loads */  \
+  X(kApiUnknownModel,      "API-011", kNotFound)                                  \
+  X(kApiUnsupported,       "API-012", kUnimplemented)                             \
+  X(kApiDraining,          "API-013", kUnavailable)        /* the server ends */  \
+  X(kApiDeadline,          "API-014", kDeadlineExceeded)                          \
+  X(kApiFinishedTurn,      "API-017", kInvalidArgument)    /* nothing to answer */ \
+  X(kApiIgnoredInThinking, "API-030", kInvalidArgument)                           \
+  X(kApiUnknownField,      "API-031", kInvalidArgument)                           \
+  X(kApiNoEffect,          "API-032", kInvalidArgument)                           \
+  /* SRV: the server itself; 010 on: its canary */                                \
+  X(kSrvOpenToAll,         "SRV-001", kFailedPrecondition) /* warning: no keys, not loopback */ \
+  X(kSrvBadKeyFile,        "SRV-002", kInvalidArgument)                           \
+  X(kSrvCanaryNotFinite,   "SRV-010", kInternal)                                  \
+  X(kSrvCanaryNotRepeatable, "SRV-011", kInternal)         /* the same request twice */ \
+  X(kSrvCanaryBatch,       "SRV-012", kInternal)           /* alone and in company */ \
+  X(kSrvCanaryRepetition,  "SRV-013", kInternal)           /* warning */          \
+  X(kSrvCanaryMarkers,     "SRV-014", kInternal)           /* warning */          \
   /* TRACE: the test hooks */                                                     \
   X(kTraceBadTensor,       "TRACE-001", kInvalidArgument)  /* replay or inject tensor missing or misfit */ \
   /* DIAG: the catalogue itself */                                                \
