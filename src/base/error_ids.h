@@ -123,6 +123,15 @@ namespace belay {
   X(kSrvCanaryBatch,       "SRV-012", kInternal)           /* alone and in company */ \
   X(kSrvCanaryRepetition,  "SRV-013", kInternal)           /* warning */          \
   X(kSrvCanaryMarkers,     "SRV-014", kInternal)           /* warning */          \
+  /* GRAM: structured output, schemas as grammars */                               \
+  X(kGramBadSchema,        "GRAM-001", kInvalidArgument)   /* a keyword's value is wrong */ \
+  X(kGramKeyword,          "GRAM-002", kUnimplemented)     /* a keyword that is not supported */ \
+  X(kGramPattern,          "GRAM-003", kUnimplemented)     /* a pattern or format likewise */ \
+  X(kGramUnsatisfiable,    "GRAM-004", kInvalidArgument)   /* no value is valid */ \
+  X(kGramTooLarge,         "GRAM-005", kResourceExhausted)                        \
+  X(kGramBadRef,           "GRAM-006", kInvalidArgument)   /* $ref leads nowhere */ \
+  X(kGramOneOf,            "GRAM-007", kUnimplemented)     /* oneOf whose parts overlap */ \
+  X(kGramTokenizer,        "GRAM-008", kUnimplemented)     /* a byte without a token */ \
   /* TRACE: the test hooks */                                                     \
   X(kTraceBadTensor,       "TRACE-001", kInvalidArgument)  /* replay or inject tensor missing or misfit */ \
   /* DIAG: the catalogue itself */                                                \
