@@ -8,7 +8,9 @@
 #define HWY_TARGET_INCLUDE "kernels/attention.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/attention_bf16.h"
 #include "kernels/map-inl.h"
+#include "kernels/quantize.h"
 // After the loops: the math library sees the same target.
 #include "hwy/contrib/math/math-inl.h"
 
@@ -96,26 +98,51 @@ void Accumulate(const RowsView& rows, const float* p, float r, float* acc) {
   StorePart(sum, acc + c, n);
 }
 
-void SoftmaxTileImpl(const SoftmaxTileParams& t) {
+// The tile's weights p in place of s; returns r. Maximum and sum run over the
+// lanes, then over what is left.
+float WeightsInPlace(float* s, size_t n, bool round_p, OnlineSoftmax* state) {
   const DF df;
-  const size_t n = t.rows.n_rows;
-  float max = t.state->max;
-  for (size_t j = 0; j < n; ++j) max = std::max(max, t.s[j]);
-  // The first tile has nothing to rescale: -inf - -inf would be NaN.
-  const float r = t.state->sum == 0.0f ? 0.0f : std::exp(t.state->max - max);
-  const VF vmax = hn::Set(df, max);
-  Map(t.s, n, [&](const auto& load) HWY_ATTR {
-    return hn::Exp(df, hn::Sub(load(t.s), vmax));
-  });
-  float sum = 0.0f;
-  for (size_t j = 0; j < n; ++j) sum += t.s[j];
-  if (t.round_p) {
-    Map(t.s, n,
-        [&](const auto& load) HWY_ATTR { return RoundLanesToBf16(load(t.s)); });
+  const size_t lanes = hn::Lanes(df);
+  VF lane_max = hn::Set(df, state->max);
+  size_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    lane_max = hn::Max(lane_max, hn::LoadU(df, s + j));
   }
-  t.state->sum = t.state->sum * r + sum;
-  t.state->max = max;
+  float max = hn::GetLane(hn::MaxOfLanes(df, lane_max));
+  for (; j < n; ++j) max = std::max(max, s[j]);
+  // The first tile has nothing to rescale: -inf - -inf would be NaN.
+  const float r = state->sum == 0.0f ? 0.0f : std::exp(state->max - max);
+  const VF vmax = hn::Set(df, max);
+  VF lane_sum = hn::Zero(df);
+  float sum = 0.0f;
+  for (j = 0; j < n; j += lanes) {
+    const size_t left = n - j;
+    const VF v = left < lanes ? LoadPart(s + j, left) : hn::LoadU(df, s + j);
+    const VF p = hn::Exp(df, hn::Sub(v, vmax));
+    const VF stored = round_p ? RoundLanesToBf16(p) : p;
+    if (left < lanes) {
+      alignas(64) float part[16];
+      hn::Store(p, df, part);
+      for (size_t i = 0; i < left; ++i) sum += part[i];
+      StorePart(stored, s + j, left);
+    } else {
+      lane_sum = hn::Add(lane_sum, p);
+      hn::StoreU(stored, df, s + j);
+    }
+  }
+  sum += hn::GetLane(hn::SumOfLanes(df, lane_sum));
+  state->sum = state->sum * r + sum;
+  state->max = max;
+  return r;
+}
+
+void SoftmaxTileImpl(const SoftmaxTileParams& t) {
+  const float r = WeightsInPlace(t.s, t.rows.n_rows, t.round_p, t.state);
   Accumulate(t.rows, t.s, r, t.acc);
+}
+
+float SoftmaxWeightsImpl(float* s, size_t n, OnlineSoftmax* state) {
+  return WeightsInPlace(s, n, /*round_p=*/true, state);
 }
 
 void AddIndexScoresImpl(const float* d, size_t n, float weight, bool official,
@@ -144,6 +171,7 @@ namespace {
 
 HWY_EXPORT(DotRowsImpl);
 HWY_EXPORT(SoftmaxTileImpl);
+HWY_EXPORT(SoftmaxWeightsImpl);
 HWY_EXPORT(AddIndexScoresImpl);
 
 }  // namespace
@@ -154,6 +182,14 @@ void DotRows(const float* q, const RowsView& rows, float* out) {
 
 void SoftmaxTile(const SoftmaxTileParams& p) {
   HWY_DYNAMIC_DISPATCH(SoftmaxTileImpl)(p);
+}
+
+float SoftmaxWeights(float* s, size_t n_rows, OnlineSoftmax* state,
+                     uint16_t* p) {
+  const float r = HWY_DYNAMIC_DISPATCH(SoftmaxWeightsImpl)(s, n_rows, state);
+  std::fill(s + n_rows, s + kTileRows, 0.0f);
+  F32ToBf16(s, kTileRows, p);
+  return r;
 }
 
 void AddIndexScores(const float* d, size_t n, float weight, bool official,

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/float_formats.h"
+#include "kernels/attention_bf16.h"
 #include "kernels/targets_test.h"
 
 namespace belay::kernels {
@@ -103,6 +104,116 @@ TEST(AttentionTest, AddIndexScores) {
         ASSERT_EQ(acc[i], 0.5f + (official ? RoundToBf16(share) : share));
       }
     });
+  }
+}
+
+std::vector<uint16_t> Bf16Of(std::vector<float>& values) {
+  std::vector<uint16_t> codes;
+  for (float& v : values) {
+    codes.push_back(Bf16FromF32(v));
+    v = F32FromBf16(codes.back());
+  }
+  return codes;
+}
+
+// Both ways of attending agree within the order of the sums.
+void CheckHeads(size_t n_heads, size_t n_rows, size_t n_cols) {
+  std::vector<float> q = RandomFloats(n_heads * n_cols, 1);
+  const std::vector<uint16_t> q16 = Bf16Of(q);
+  std::vector<float> acc(n_heads * n_cols);
+  std::vector<OnlineSoftmax> state(n_heads, {-INFINITY, 0.0f});
+  std::vector<OnlineSoftmax> expected_state = state;
+  std::vector<float> expected(n_heads * n_cols);
+  for (const uint32_t seed : {5u, 6u}) {  // two tiles
+    std::vector<float> rows = RandomFloats(n_rows * n_cols, seed);
+    const std::vector<uint16_t> rows16 = Bf16Of(rows);
+    const HeadTile tile = {rows16.data(), n_rows, n_cols, n_heads};
+    std::vector<float> s(n_heads * kTileRows);
+    std::vector<uint16_t> p(n_heads * kTileRows, 0x7f80);
+    std::vector<float> r(n_heads);
+    ScoreHeads(tile, q16.data(), 0.125f, s.data());
+    for (size_t h = 0; h < n_heads; ++h) {
+      std::vector<float> dots(n_rows);
+      const float* head = q.data() + h * n_cols;
+      DotRows(head, View(rows, n_rows, n_cols), dots.data());
+      for (size_t j = 0; j < n_rows; ++j) {
+        ASSERT_NEAR(s[h * kTileRows + j], dots[j] * 0.125f, 2e-5f);
+        dots[j] = s[h * kTileRows + j];
+      }
+      SoftmaxTile({.rows = View(rows, n_rows, n_cols),
+                   .s = dots.data(),
+                   .round_p = true,
+                   .state = &expected_state[h],
+                   .acc = expected.data() + h * n_cols});
+      r[h] = SoftmaxWeights(s.data() + h * kTileRows, n_rows, &state[h],
+                            p.data() + h * kTileRows);
+      EXPECT_EQ(state[h].sum, expected_state[h].sum);
+    }
+    AddValues(tile, p.data(), r.data(), acc.data());
+  }
+  std::vector<float> total(n_heads);
+  for (size_t h = 0; h < n_heads; ++h) total[h] = state[h].sum;
+  std::vector<uint16_t> out(n_heads * n_cols);
+  FinishHeads(acc.data(), total.data(), n_heads, n_cols, out.data());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const float value = expected[i] / total[i / n_cols];
+    ASSERT_NEAR(F32FromBf16(out[i]), value, 0.005f * std::abs(value) + 1e-5f);
+  }
+}
+
+TEST(AttentionBf16Test, HeadsMatchFloat32) {
+  if (!HasBf16Attention(64)) GTEST_SKIP() << "not on this CPU";
+  for (const size_t n_heads : {1u, 4u, 7u, 16u}) {
+    for (const size_t n_rows : {1u, 6u, 63u, 64u}) {
+      SCOPED_TRACE(testing::Message() << n_heads << " heads, " << n_rows);
+      CheckHeads(n_heads, n_rows, 128);
+    }
+  }
+}
+
+TEST(AttentionBf16Test, DecodesEveryCode) {
+  if (!HasBf16Attention(64)) GTEST_SKIP() << "not on this CPU";
+  std::vector<uint8_t> codes(256);
+  for (size_t i = 0; i < codes.size(); ++i) {
+    codes[i] = static_cast<uint8_t>((i & 0x7f) == 0x7f ? 0 : i);
+  }
+  const std::array<uint8_t, 4> scales = {127, 105, 140, 127};
+  std::vector<uint16_t> row(codes.size());
+  Bf16FromE4m3(codes.data(), scales.data(), row.size(), 64, row.data());
+  for (size_t i = 0; i < row.size(); ++i) {
+    EXPECT_EQ(F32FromBf16(row[i]),
+              F32FromE4m3(codes[i]) * F32FromE8m0(scales[i / 64]))
+        << i;
+  }
+}
+
+TEST(AttentionBf16Test, IndexScoresMatchFloat32) {
+  if (!HasBf16Attention(64)) GTEST_SKIP() << "not on this CPU";
+  constexpr size_t kCols = 128;
+  constexpr size_t kRows = 50;
+  for (const size_t n_heads : {1u, 8u, 31u}) {
+    // Small integers: every sum is exact, in any order.
+    std::vector<float> rows = RandomFloats(kRows * kCols, 1, 2.0f);
+    std::vector<float> q = RandomFloats(n_heads * kCols, 2, 2.0f);
+    for (float& v : rows) v = std::round(v);
+    for (float& v : q) v = std::round(v);
+    const std::vector<uint16_t> q16 = Bf16Of(q);
+    std::vector<float> weights = RandomFloats(n_heads, 3);
+    Bf16Of(weights);
+    std::vector<uint16_t> tile(kTileRows * kCols);
+    PackIndexTile(rows.data(), kRows, kCols, tile.data());
+    std::vector<float> scores(kTileRows);
+    IndexScores({tile.data(), kCols, q16.data(), weights.data(), n_heads,
+                 scores.data()});
+    std::vector<float> expected(kRows);
+    for (size_t h = 0; h < n_heads; ++h) {
+      std::vector<float> dots(kRows);
+      DotRows(q.data() + h * kCols, View(rows, kRows, kCols), dots.data());
+      AddIndexScores(dots.data(), kRows, weights[h], true, expected.data());
+    }
+    for (size_t j = 0; j < kRows; ++j) {
+      EXPECT_EQ(scores[j], RoundToBf16(expected[j])) << j;
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "backends/cpu/backend.h"
 #include "backends/cpu/rows.h"
+#include "kernels/attention_bf16.h"
 
 namespace belay::cpu {
 namespace {
@@ -32,6 +33,18 @@ class Candidates {
 
   int64_t n() const { return n_; }
 
+  // fn(format, bytes) for the candidates [first, first + n) that exist and are
+  // not masked.
+  template <typename Fn>
+  void ForRows(int64_t first, int64_t n, const Fn& fn) const {
+    for (int64_t c = first; c < std::min(first + n, n_); ++c) {
+      const ops::RowFormat* format = nullptr;
+      const std::byte* row = Row(c, &format);
+      if (row != nullptr) fn(*format, row);
+    }
+  }
+
+ private:
   // The bytes and the format of candidate c; null when it is masked.
   const std::byte* Row(int64_t c, const ops::RowFormat** format) const {
     if (c < p_.window_size) {
@@ -45,7 +58,6 @@ class Candidates {
     return PagedRow(p_.compressed, p_.batch, span_.slot, row);
   }
 
- private:
   const std::byte* InWindow(int32_t position) const {
     if (position > position_) return nullptr;
     if (position >= span_.start_pos) {
@@ -63,43 +75,51 @@ class Candidates {
   int64_t n_;
 };
 
+float ScoreScale(int64_t dim) {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(dim)));
+}
+
+// The divisor of a head's values. The sink joins the sum, never the maximum.
+// Without any candidate the maximum is -inf and the quotient 0 / inf.
+float WithSink(const ops::SparseAttentionParams& p, int64_t head,
+               const kernels::OnlineSoftmax& state) {
+  const float sink = p.sink.as<float>()[static_cast<size_t>(head)];
+  return state.sum + std::exp(sink - state.max);
+}
+
 }  // namespace
 
-void CpuBackend::AttendToken(const ops::SparseAttentionParams& p, int64_t t,
-                             int64_t first_head, int64_t n_heads,
-                             int thread) const {
+// Any tile, any numerics: rows and sums in float32.
+void CpuBackend::AttendInF32(const ops::SparseAttentionParams& p,
+                             const HeadTask& task, int thread) const {
   const int64_t dim = p.q.dim(2);
   const int64_t tile = numerics_.attention_tile;
+  const int64_t n_heads = task.n_heads;
   Scratch scratch = workspace_.thread(thread);
   float* rows = scratch.Take<float>(tile * dim);
   float* s = scratch.Take<float>(tile);
   float* q = scratch.Take<float>(n_heads * dim);
   float* acc = scratch.Take<float>(n_heads * dim);
   auto* state = scratch.Take<kernels::OnlineSoftmax>(n_heads);
-  Load(p.q, t, first_head * dim, n_heads * dim, q);
+  Load(p.q, task.token, task.first_head * dim, n_heads * dim, q);
   std::fill_n(acc, n_heads * dim, 0.0f);
   std::fill_n(state, n_heads, kernels::OnlineSoftmax{kMinusInfinity, 0.0f});
-  const auto scale =
-      static_cast<float>(1.0 / std::sqrt(static_cast<double>(dim)));
 
-  const Candidates candidates(p, t);
+  const Candidates candidates(p, task.token);
   for (int64_t first = 0; first < candidates.n(); first += tile) {
     // Masked candidates keep their place in the tiles but weigh exactly 0, so
     // they are left out of the arithmetic.
     int64_t n = 0;
-    const int64_t end = std::min(first + tile, candidates.n());
-    for (int64_t c = first; c < end; ++c) {
-      const ops::RowFormat* format = nullptr;
-      const std::byte* row = candidates.Row(c, &format);
-      if (row != nullptr) DecodeRow(*format, row, rows + dim * n++);
-    }
+    candidates.ForRows(first, tile, [&](const auto& format, const auto* row) {
+      DecodeRow(format, row, rows + dim * n++);
+    });
     if (n == 0) continue;
     const kernels::RowsView view = {rows, static_cast<size_t>(dim),
                                     static_cast<size_t>(n),
                                     static_cast<size_t>(dim)};
     for (int64_t h = 0; h < n_heads; ++h) {
       kernels::DotRows(q + h * dim, view, s);
-      for (int64_t j = 0; j < n; ++j) s[j] *= scale;
+      for (int64_t j = 0; j < n; ++j) s[j] *= ScoreScale(dim);
       kernels::SoftmaxTile({.rows = view,
                             .s = s,
                             .round_p = numerics_.official(),
@@ -108,17 +128,55 @@ void CpuBackend::AttendToken(const ops::SparseAttentionParams& p, int64_t t,
     }
   }
 
-  const auto sink = p.sink.as<float>();
   for (int64_t h = 0; h < n_heads; ++h) {
-    // The sink joins the sum, never the maximum. Without any candidate the
-    // maximum is -inf and the quotient 0 / inf.
-    const float total =
-        state[h].sum +
-        std::exp(sink[static_cast<size_t>(first_head + h)] - state[h].max);
+    const float total = WithSink(p, task.first_head + h, state[h]);
     float* o = acc + h * dim;
     for (int64_t d = 0; d < dim; ++d) o[d] /= total;
   }
-  Store(acc, n_heads * dim, p.o, t, first_head * dim);
+  Store(acc, n_heads * dim, p.o, task.token, task.first_head * dim);
+}
+
+// Official numerics, whose rows, queries and weights are exact in bf16.
+void CpuBackend::AttendInBf16(const ops::SparseAttentionParams& p,
+                              const HeadTask& task, int thread) const {
+  constexpr auto kStride = static_cast<int64_t>(kernels::kTileRows);
+  const int64_t dim = p.q.dim(2);
+  const int64_t tile = numerics_.attention_tile;
+  const int64_t n_heads = task.n_heads;
+  Scratch scratch = workspace_.thread(thread);
+  uint16_t* rows = scratch.Take<uint16_t>(tile * dim);
+  float* floats = scratch.Take<float>(dim);
+  float* s = scratch.Take<float>(n_heads * kStride);
+  uint16_t* weights = scratch.Take<uint16_t>(n_heads * kStride);
+  float* acc = scratch.Take<float>(n_heads * dim);
+  float* r = scratch.Take<float>(n_heads);
+  auto* state = scratch.Take<kernels::OnlineSoftmax>(n_heads);
+  std::fill_n(acc, n_heads * dim, 0.0f);
+  std::fill_n(state, n_heads, kernels::OnlineSoftmax{kMinusInfinity, 0.0f});
+  const uint16_t* q = p.q.row<uint16_t>(task.token) + task.first_head * dim;
+  kernels::HeadTile view = {rows, 0, static_cast<size_t>(dim),
+                            static_cast<size_t>(n_heads)};
+
+  const Candidates candidates(p, task.token);
+  for (int64_t first = 0; first < candidates.n(); first += tile) {
+    view.n_rows = 0;
+    candidates.ForRows(first, tile, [&](const auto& format, const auto* row) {
+      DecodeRowToBf16(format, row, floats, rows + view.n_cols * view.n_rows++);
+    });
+    if (view.n_rows == 0) continue;
+    kernels::ScoreHeads(view, q, ScoreScale(dim), s);
+    for (int64_t h = 0; h < n_heads; ++h) {
+      r[h] = kernels::SoftmaxWeights(s + h * kStride, view.n_rows, state + h,
+                                     weights + h * kStride);
+    }
+    kernels::AddValues(view, weights, r, acc);
+  }
+
+  for (int64_t h = 0; h < n_heads; ++h) {
+    r[h] = WithSink(p, task.first_head + h, state[h]);
+  }
+  kernels::FinishHeads(acc, r, view.n_heads, view.n_cols,
+                       p.o.row<uint16_t>(task.token) + task.first_head * dim);
 }
 
 // A task is one token and as many heads as keep the whole team busy: they share
@@ -126,16 +184,26 @@ void CpuBackend::AttendToken(const ops::SparseAttentionParams& p, int64_t t,
 void CpuBackend::SparseAttention(const ops::SparseAttentionParams& p) {
   const int64_t n_tokens = p.q.n_rows();
   const int64_t n_heads = p.q.dim(1);
-  const int64_t wanted = int64_t{2} * pool_->n_threads();
+  const int64_t n_threads = pool_->n_threads();
   const int64_t groups = std::clamp<int64_t>(
-      (wanted + n_tokens - 1) / n_tokens,
+      (n_threads + n_tokens - 1) / n_tokens,
       (n_heads + kMaxHeadGroup - 1) / kMaxHeadGroup, n_heads);
   const int64_t group = (n_heads + groups - 1) / groups;
   const int64_t tasks_per_token = (n_heads + group - 1) / group;
-  Parallel(n_tokens * tasks_per_token, [&](size_t task, int thread) {
-    const int64_t t = static_cast<int64_t>(task) / tasks_per_token;
-    const int64_t first = static_cast<int64_t>(task) % tasks_per_token * group;
-    AttendToken(p, t, first, std::min(group, n_heads - first), thread);
+  const bool bf16 =
+      numerics_.official() && p.q.dtype() == DType::kBF16 &&
+      p.o.dtype() == DType::kBF16 && kernels::HasBf16Attention(p.q.dim(2)) &&
+      numerics_.attention_tile <= static_cast<int>(kernels::kTileRows);
+  Parallel(n_tokens * tasks_per_token, [&](size_t i, int thread) {
+    HeadTask task;
+    task.token = static_cast<int64_t>(i) / tasks_per_token;
+    task.first_head = static_cast<int64_t>(i) % tasks_per_token * group;
+    task.n_heads = std::min(group, n_heads - task.first_head);
+    if (bf16) {
+      AttendInBf16(p, task, thread);
+    } else {
+      AttendInF32(p, task, thread);
+    }
   });
 }
 

@@ -33,15 +33,17 @@ struct RowSlice {
 // The (token, expert) pairs of one pass, sorted by expert; moe.cc.
 struct ExpertPairs;
 
-// The index scores of rows [begin, end) for one token; indexer.cc.
-struct ScoreTask {
-  int64_t token;
-  int64_t begin;
-  int64_t end;
-  const float* q;  // [n_index_heads, index_dim]
-  const float* w;  // [n_index_heads]
-  float* scores;   // out, by row
+// Some heads of one token; attention.cc.
+struct HeadTask {
+  int64_t token = 0;
+  int64_t first_head = 0;
+  int64_t n_heads = 0;
 };
+
+// Queries, weights and scores of the indexer for a group of tokens, and the
+// tokens and rows of one task; indexer.cc.
+struct IndexQueries;
+struct ScoreTask;
 
 class CpuBackend final : public ops::Backend {
  public:
@@ -135,17 +137,23 @@ class CpuBackend final : public ops::Backend {
   // hyper.cc: mixes = (flat(h) fn^T), in shared scratch; [n_tokens, fn rows].
   float* Mixes(ConstTensorView h, ConstTensorView fn) const;
 
-  // attention.cc: heads [first, first + n) of token t.
-  void AttendToken(const ops::SparseAttentionParams& p, int64_t t,
-                   int64_t first_head, int64_t n_heads, int thread) const;
+  // attention.cc
+  void AttendInF32(const ops::SparseAttentionParams& p, const HeadTask& task,
+                   int thread) const;
+  void AttendInBf16(const ops::SparseAttentionParams& p, const HeadTask& task,
+                    int thread) const;
   // compress.cc
   void FinishBlock(const ops::KvCompressParams& p, const ops::Span& span,
                    int32_t block, const float* norm, int thread) const;
   // indexer.cc
-  void PrepareQuery(const ops::IndexerSelectParams& p, int64_t t, float* q,
-                    float* w) const;
-  void ScoreRows(const ops::IndexerSelectParams& p, const ScoreTask& task,
-                 int thread) const;
+  void PrepareQuery(const ops::IndexerSelectParams& p, int64_t t,
+                    const IndexQueries& queries) const;
+  void ScoreInF32(const ops::IndexerSelectParams& p,
+                  const IndexQueries& queries, const ScoreTask& task,
+                  int thread) const;
+  void ScoreInBf16(const ops::IndexerSelectParams& p,
+                   const IndexQueries& queries, const ScoreTask& task,
+                   int thread) const;
   // moe.cc
   void RunExperts(const CpuExperts& experts, ConstTensorView x,
                   const ExpertPairs& pairs, float limit) const;

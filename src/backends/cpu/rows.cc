@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/attention_bf16.h"
 #include "kernels/quantize.h"
 #include "kernels/vector.h"
 
@@ -89,6 +90,29 @@ void DecodeRow(const ops::RowFormat& format, const std::byte* in, float* row) {
       std::memcpy(row, in, dim * sizeof(float));
       return;
   }
+}
+
+void DecodeRowToBf16(const ops::RowFormat& format, const std::byte* in,
+                     float* scratch, uint16_t* row) {
+  const auto dim = static_cast<size_t>(format.head_dim);
+  if (format.kind == ops::RowKind::kBf16) {
+    std::memcpy(row, in, dim * sizeof(uint16_t));
+    return;
+  }
+  if (format.kind == ops::RowKind::kFp8Rope) {
+    const auto group = static_cast<size_t>(format.group);
+    const auto rope = static_cast<size_t>(format.rope_dim);
+    const size_t nope = dim - rope;
+    if (nope % 64 == 0 && group % 64 == 0) {
+      const uint8_t* codes = Bytes(in);
+      kernels::Bf16FromE4m3(codes, codes + nope, nope, group, row);
+      std::memcpy(row + nope, codes + nope + nope / group,
+                  rope * sizeof(uint16_t));
+      return;
+    }
+  }
+  DecodeRow(format, in, scratch);
+  kernels::F32ToBf16(scratch, dim, row);
 }
 
 std::byte* WindowRow(const ops::WindowCache& window, int32_t slot,

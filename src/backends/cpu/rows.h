@@ -29,6 +29,11 @@ void EncodeIndexRow(const ops::Numerics& numerics, const ops::RowFormat& format,
 // The format.head_dim values of a row.
 void DecodeRow(const ops::RowFormat& format, const std::byte* in, float* row);
 
+// The same in bf16, which holds the rows of official numerics exactly; needs
+// kernels::HasBf16Attention(head_dim). `scratch`: head_dim floats.
+void DecodeRowToBf16(const ops::RowFormat& format, const std::byte* in,
+                     float* scratch, uint16_t* row);
+
 // The bytes of a row by position in the ring of a slot, and by row id in pages.
 std::byte* WindowRow(const ops::WindowCache& window, int32_t slot,
                      int32_t position);

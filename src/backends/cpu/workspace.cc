@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "kernels/attention.h"
+#include "kernels/attention_bf16.h"
 #include "kernels/matmul.h"
 
 namespace belay::cpu {
@@ -56,15 +56,18 @@ WorkspaceSizes SizesFor(const ops::Numerics& numerics, const ops::OpLimits& l) {
   sizes.panel = AlignUp(kernels::PanelBytes(widest), kBufferAlignment);
 
   // At ratio 4, kIndexTokens tokens; with more rows, fewer tokens.
-  sizes.index_score_floats =
-      std::max<int64_t>(1, l.n_context) * kIndexTokens / 4;
+  constexpr auto kTile = static_cast<int64_t>(kernels::kTileRows);
+  sizes.index_score_floats = (std::max<int64_t>(1, l.n_context) / 4 + kTile) /
+                             kTile * kTile * kIndexTokens;
   const int64_t n_mixes = int64_t{2 + l.hc_mult} * l.hc_mult;
   sizes.shared = std::max(
       {Pieces({l.n_tokens * n_mixes}), Pieces({l.dim}),
        Pieces({l.n_tokens * l.head_dim, l.head_dim}),  // KvProject
        Pieces({std::max({l.q_lora_rank, l.head_dim, l.index_dim})}),
        Pieces({l.n_tokens * l.n_index_heads * l.index_dim,
-               l.n_tokens * l.n_index_heads, sizes.index_score_floats}),
+               l.n_tokens * l.n_index_heads,
+               l.n_tokens * l.n_index_heads * l.index_dim / 2,  // as bf16
+               sizes.index_score_floats}),
        ExpertBytes(l)});
 
   const int64_t group = std::min(l.n_heads, kMaxHeadGroup);
@@ -73,9 +76,11 @@ WorkspaceSizes SizesFor(const ops::Numerics& numerics, const ops::OpLimits& l) {
       {Pieces({widest}),
        Pieces({l.dim * l.hc_mult, l.dim, l.dim, l.hc_mult}),  // hyper.cc
        Pieces({tile * l.head_dim, tile, group * l.head_dim, group * l.head_dim,
-               2 * group}),             // attention.cc
-       Pieces({64 * l.index_dim, 64}),  // ScoreRows
-       Pieces({2 * l.index_topk}),      // SelectTop
+               2 * group}),  // attention.cc
+       Pieces({tile * l.head_dim / 2 + 1, l.head_dim, group * kTile,
+               group * kTile / 2, group * l.head_dim, group, 2 * group}),
+       Pieces({kTile * l.index_dim, kTile * l.index_dim}),  // ScoreIn...
+       Pieces({2 * l.index_topk}),                          // SelectTop
        Pieces({kExpertChunk * kExpertRows, kExpertChunk * kExpertRows}),
        Pieces({l.n_experts, l.n_experts}),  // Route
        Pieces({l.vocab, 4 * l.vocab})});    // Sample

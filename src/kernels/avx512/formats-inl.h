@@ -63,7 +63,10 @@ struct Fp8 {
 
   inline __attribute__((always_inline)) void Decode(
       const std::byte* p, __m512bh (&w)[kStepPairs]) const {
-    const __m512i codes = _mm512_loadu_si512(p);
+    Decode(_mm512_loadu_si512(p), w);
+  }
+  inline __attribute__((always_inline)) void Decode(
+      __m512i codes, __m512bh (&w)[kStepPairs]) const {
     const __m512i low = _mm512_permutex2var_epi8(low0, codes, low1);
     const __m512i positive = _mm512_permutex2var_epi8(high0, codes, high1);
     // positive | (codes & 0x80)

@@ -11,14 +11,13 @@
 #if defined(__x86_64__)
 
 #include "kernels/avx512/formats-inl.h"
+#include "kernels/avx512/vector-inl.h"
 #include "kernels/pack.h"
 
 namespace belay::kernels::avx512 {
 namespace {
 
-constexpr int kPairs = static_cast<int>(kPackCols) / 2;  // of a block
 constexpr int kTileVectors = static_cast<int>(kPackRows / kPackLanes);
-constexpr int64_t kPairBytes = 4;
 
 // Tokens that share a decoded step at most.
 constexpr int kMaxTokens = 8;
@@ -84,14 +83,6 @@ inline __attribute__((always_inline)) __m512 ScaleOf(const Block& block,
   } else {
     return _mm512_set1_ps(block.scale[v]);
   }
-}
-
-// Pair `i` of x in every lane.
-inline __attribute__((always_inline)) __m512bh PairOf(const std::byte* x,
-                                                      int64_t i) {
-  int32_t pair;
-  __builtin_memcpy(&pair, x + kPairBytes * i, sizeof(pair));
-  return reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
 }
 
 template <class Format>
@@ -205,21 +196,6 @@ constexpr MultiplyFn<Format> kMultiply[kMaxTokens] = {
     MultiplyBlock<Format, 5>, MultiplyBlock<Format, 6>,
     MultiplyBlock<Format, 7>, MultiplyBlock<Format, 8>};
 
-// Nearest bf16, ties to even; NaN stays NaN. VCVTNEPS2BF16 would lose
-// subnormals.
-inline __m256i RoundToBf16(__m512 v) {
-  const __m512i bits = _mm512_castps_si512(v);
-  const __m512i odd =
-      _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const __m512i rounded = _mm512_srli_epi32(
-      _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd),
-      16);
-  const __m512i quiet =
-      _mm512_or_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(0x40));
-  const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-  return _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(rounded, nan, quiet));
-}
-
 // Writes the lanes of rows [row, row + 16) that were asked for.
 inline void Store(const MatMulArgs& a, int64_t token, int64_t row, __m512 sum) {
   uint32_t lanes = 0xffff;
@@ -229,7 +205,7 @@ inline void Store(const MatMulArgs& a, int64_t token, int64_t row, __m512 sum) {
   const int64_t at = token * a.y_stride + row - a.row_begin;
   if (a.y_bf16) {
     _mm256_mask_storeu_epi16(static_cast<uint16_t*>(a.y) + at, mask,
-                             RoundToBf16(sum));
+                             ToBf16(sum));
   } else {
     _mm512_mask_storeu_ps(static_cast<float*>(a.y) + at, mask, sum);
   }
