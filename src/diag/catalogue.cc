@@ -10,6 +10,7 @@
 #include "base/error_ids.h"
 #include "base/file.h"
 #include "diag/catalogue_parse.h"
+#include "diag/distance.h"
 #include "diag/embedded.h"
 
 namespace belay::diag {
@@ -25,31 +26,18 @@ std::string Upper(std::string_view text) {
 
 bool ById(const Entry& a, const Entry& b) { return a.id < b.id; }
 
-// Edits between two ids: a letter changed, added or left out, or two
-// neighbours swapped (the commonest slip: CPKT for CKPT).
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before(b.size() + 1);
-  std::vector<size_t> last(b.size() + 1);
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    before = std::exchange(last, row);
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({replaced, last[j] + 1, row[j - 1] + 1});
-      const bool is_swapped =
-          i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (is_swapped) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 std::string_view NameOf(Kind kind) {
-  return kind == Kind::kError ? "error" : "pitfall";
+  static constexpr std::string_view kNames[] = {"error", "pitfall", "code",
+                                                "env",   "issue",   "table"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string_view NameOf(Variable::Status status) {
+  static constexpr std::string_view kNames[] = {"real", "limited", "deprecated",
+                                                "foreign", "wrong"};
+  return kNames[static_cast<size_t>(status)];
 }
 
 std::string_view NameOf(Severity severity) {
@@ -64,9 +52,10 @@ std::string_view NameOf(Severity severity) {
   return "";
 }
 
-StatusOr<Catalogue> Catalogue::LoadEmbedded() {
+StatusOr<Catalogue> Catalogue::LoadEmbedded(Part part) {
   Catalogue catalogue;
   for (const CatalogueFile& file : EmbeddedCatalogueFiles()) {
+    if (part == Part::kErrors && !file.name.starts_with("errors/")) continue;
     BELAY_RETURN_IF_ERROR(
         catalogue.AddFile(file.text, "catalogue/" + std::string(file.name)));
   }
@@ -132,7 +121,7 @@ std::vector<std::string> Catalogue::Nearest(std::string_view id,
   const std::string wanted = Upper(id.substr(0, 64));
   std::vector<std::pair<size_t, std::string>> near;
   for (const Entry& entry : entries_) {
-    const size_t distance = Distance(wanted, entry.id);
+    const size_t distance = EditDistance(wanted, entry.id);
     if (distance <= 3) near.emplace_back(distance, entry.id);
   }
   std::sort(near.begin(), near.end());

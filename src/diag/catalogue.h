@@ -6,6 +6,7 @@
 #define BELAY_DIAG_CATALOGUE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,11 +28,54 @@ struct Text {
 enum class Kind : uint8_t {
   kError,    // our code emits it (base/error_ids.h)
   kPitfall,  // a known way to fall, found by rules (doctor, logs, lint, ...)
+  kCode,     // error codes of CANN, its driver and torch_npu
+  kEnv,      // an environment variable, a real one or a wrong name
+  kIssue,    // a known problem of named versions, from a public report
+  kTable,    // facts in rows: which version goes with which, ...
 };
 enum class Severity : uint8_t { kError, kWarning, kInfo };
 
-std::string_view NameOf(Kind kind);          // "error", "pitfall"
+std::string_view NameOf(Kind kind);          // "error", "pitfall", ...
 std::string_view NameOf(Severity severity);  // "error", "warning", "info"
+
+// One code that a component returns or prints.
+struct Code {
+  std::string component;  // "acl", "runtime", "hccl", ...: who counts it
+  std::string code;       // "507034", "-8005", "0x80e01801", "EI0006"
+  std::string symbol;     // "ACL_ERROR_RT_VECTOR_CORE_TIMEOUT"; may be empty
+  Text title;             // what this one says; empty = as the entry
+};
+
+// What is known about an environment variable.
+struct Variable {
+  // real: read by who `reader` says. limited: real, but only where `reader`
+  // says. deprecated: real, with a date. foreign: of a program outside the
+  // Ascend stack. wrong: nobody reads it.
+  enum class Status : uint8_t {
+    kReal,
+    kLimited,
+    kDeprecated,
+    kForeign,
+    kWrong
+  };
+  std::string name;
+  Status status = Status::kReal;
+  std::string reader;                  // "CANN log", "HCCL", "torch_npu", ...
+  std::string values;                  // the legal ones, in words
+  std::string fallback;                // what holds when it is not set
+  std::vector<std::string> allowed;    // every legal value, if they are few
+  std::vector<int64_t> range;          // smallest and largest, or empty
+  std::string instead;                 // the right name, if this is not it
+  std::vector<std::string> conflicts;  // variables that must not be set too
+};
+
+std::string_view NameOf(Variable::Status status);  // "real", "wrong", ...
+
+// Facts in rows; the meaning of the columns is in the entry's texts.
+struct Table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  // each as long as columns
+};
 
 struct Entry {
   std::string id;    // "CKPT-001"
@@ -45,13 +89,27 @@ struct Entry {
   std::vector<std::string> sources;   // URLs, documents, manual pages
   std::vector<std::string> versions;  // "CANN >= 8.0", ...; empty = all
   std::vector<std::string> socs;      // "Ascend910B", ...; empty = all
+  std::vector<std::string> fixed_in;  // "vllm-ascend 0.23.0", ...
+  std::vector<Code> codes;            // kCode: the codes that this explains
+  std::vector<std::string> names;     // what else people call it, letter by
+                                      // letter: variables, operators, files
+  std::vector<std::string> keywords;  // words and log texts for the search
+  std::vector<std::string> see;       // ids of related entries
+  std::optional<Variable> variable;   // kEnv only
+  std::optional<Table> table;         // kTable only
+};
+
+// Which of the program's own files to read.
+enum class Part : uint8_t {
+  kErrors,  // errors/: enough to print a failed Status; quick
+  kAll,
 };
 
 class Catalogue {
  public:
   // The entries that are part of the program. Cannot fail in a program whose
   // tests pass; a Status all the same, because a data file is input.
-  static StatusOr<Catalogue> LoadEmbedded();
+  static StatusOr<Catalogue> LoadEmbedded(Part part = Part::kAll);
 
   // Adds the entries of one file's text. `where` names it in errors. DIAG-001
   // when it breaks a rule of the schema or an id is known already; then no

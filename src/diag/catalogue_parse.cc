@@ -5,6 +5,7 @@
 #include <cctype>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/error_ids.h"
@@ -88,6 +89,58 @@ class Fields {
     return absl::OkStatus();
   }
 
+  // A text that may be missing, but not be empty.
+  Status GetOptional(const char* name, std::string& value) {
+    if (Get(name) == nullptr) return absl::OkStatus();
+    return GetString(name, value);
+  }
+
+  // Nothing, or the smallest and the largest value.
+  Status GetRange(const char* name, std::vector<int64_t>& range) {
+    const json* field = Get(name);
+    if (field == nullptr) return absl::OkStatus();
+    const bool good = field->is_array() && field->size() == 2 &&
+                      (*field)[0].is_number_integer() &&
+                      (*field)[1].is_number_integer();
+    if (!good) return Bad(At(name), "two whole numbers", Got(field));
+    range = {(*field)[0].get<int64_t>(), (*field)[1].get<int64_t>()};
+    if (range[0] > range[1]) {
+      return Bad(At(name), "the smaller first", std::to_string(range[0]));
+    }
+    return absl::OkStatus();
+  }
+
+  // Reads each object of the list `name` with `read`.
+  template <typename Item>
+  Status GetList(const char* name, StatusOr<Item> (*read)(Fields&),
+                 std::vector<Item>& items) {
+    const json* field = Get(name);
+    if (field == nullptr) return absl::OkStatus();
+    if (!field->is_array()) return Bad(At(name), "an array", Got(field));
+    for (const json& object : *field) {
+      const std::string at =
+          At(name) + "[" + std::to_string(items.size()) + "]";
+      if (!object.is_object()) return Bad(at, "an object", object.type_name());
+      Fields fields(object, at);
+      BELAY_ASSIGN_OR_RETURN(Item item, read(fields));
+      BELAY_RETURN_IF_ERROR(fields.CheckNoOthers());
+      items.push_back(std::move(item));
+    }
+    return absl::OkStatus();
+  }
+
+  // Reads the object `name`, if it is there, with `read`.
+  template <typename Item>
+  Status GetObject(const char* name, StatusOr<Item> (*read)(Fields&),
+                   std::optional<Item>& item) {
+    const json* field = Get(name);
+    if (field == nullptr) return absl::OkStatus();
+    if (!field->is_object()) return Bad(At(name), "an object", Got(field));
+    Fields fields(*field, At(name));
+    BELAY_ASSIGN_OR_RETURN(item, read(fields));
+    return fields.CheckNoOthers();
+  }
+
   // One of `names`; its index goes to `value`, an enum that counts them.
   template <typename Enum, size_t kCount>
   Status GetEnum(const char* name, const char* const (&names)[kCount],
@@ -129,6 +182,73 @@ class Fields {
   std::vector<std::string> known_;
 };
 
+StatusOr<Code> ReadCode(Fields& fields) {
+  Code code;
+  BELAY_RETURN_IF_ERROR(fields.GetString("component", code.component));
+  BELAY_RETURN_IF_ERROR(fields.GetString("code", code.code));
+  BELAY_RETURN_IF_ERROR(fields.GetOptional("symbol", code.symbol));
+  BELAY_RETURN_IF_ERROR(fields.GetText("title", false, code.title));
+  return code;
+}
+
+StatusOr<Variable> ReadVariable(Fields& fields) {
+  Variable variable;
+  BELAY_RETURN_IF_ERROR(fields.GetString("name", variable.name));
+  BELAY_RETURN_IF_ERROR(fields.GetEnum(
+      "status", {"real", "limited", "deprecated", "foreign", "wrong"},
+      variable.status));
+  BELAY_RETURN_IF_ERROR(fields.GetOptional("reader", variable.reader));
+  BELAY_RETURN_IF_ERROR(fields.GetOptional("values", variable.values));
+  BELAY_RETURN_IF_ERROR(fields.GetOptional("default", variable.fallback));
+  BELAY_RETURN_IF_ERROR(fields.GetStrings("allowed", false, variable.allowed));
+  BELAY_RETURN_IF_ERROR(fields.GetRange("range", variable.range));
+  BELAY_RETURN_IF_ERROR(fields.GetOptional("instead", variable.instead));
+  BELAY_RETURN_IF_ERROR(
+      fields.GetStrings("conflicts", false, variable.conflicts));
+  return variable;
+}
+
+StatusOr<Table> ReadTable(Fields& fields) {
+  Table table;
+  BELAY_RETURN_IF_ERROR(fields.GetStrings("columns", true, table.columns));
+  const json* rows = fields.Get("rows");
+  if (rows == nullptr || !rows->is_array()) {
+    return Bad(fields.At("rows"), "an array of rows", "something else");
+  }
+  for (const json& row : *rows) {
+    const bool good = row.is_array() && row.size() == table.columns.size() &&
+                      std::all_of(row.begin(), row.end(), [](const json& cell) {
+                        return cell.is_string();
+                      });
+    if (!good) {
+      return Bad(
+          fields.At("rows") + "[" + std::to_string(table.rows.size()) + "]",
+          "one text a column", "another row");
+    }
+    table.rows.push_back(row.get<std::vector<std::string>>());
+  }
+  return table;
+}
+
+// What the kind asks for: codes explain codes, variables are variables.
+Status CheckKind(const Entry& entry, const Fields& fields) {
+  const struct {
+    const char* field;
+    Kind kind;
+    bool is_there;
+  } rules[] = {{"codes", Kind::kCode, !entry.codes.empty()},
+               {"variable", Kind::kEnv, entry.variable.has_value()},
+               {"table", Kind::kTable, entry.table.has_value()}};
+  for (const auto& rule : rules) {
+    const bool wanted = entry.kind == rule.kind;
+    if (wanted == rule.is_there) continue;
+    return Bad(fields.At(rule.field),
+               wanted ? "to be there for this kind" : "not for this kind",
+               std::string(NameOf(entry.kind)));
+  }
+  return absl::OkStatus();
+}
+
 StatusOr<Entry> ParseEntry(const json& object, const std::string& where) {
   if (!object.is_object()) return Bad(where, "an object", object.type_name());
   Fields fields(object, where);
@@ -141,8 +261,9 @@ StatusOr<Entry> ParseEntry(const json& object, const std::string& where) {
   if (!IsIdOf(entry.id, entry.area)) {
     return Bad(fields.At("id"), entry.area + "-NNN", entry.id);
   }
-  BELAY_RETURN_IF_ERROR(
-      fields.GetEnum("kind", {"error", "pitfall"}, entry.kind));
+  BELAY_RETURN_IF_ERROR(fields.GetEnum(
+      "kind", {"error", "pitfall", "code", "env", "issue", "table"},
+      entry.kind));
   BELAY_RETURN_IF_ERROR(
       fields.GetEnum("severity", {"error", "warning", "info"}, entry.severity));
   BELAY_RETURN_IF_ERROR(fields.GetText("title", true, entry.title));
@@ -152,6 +273,15 @@ StatusOr<Entry> ParseEntry(const json& object, const std::string& where) {
   BELAY_RETURN_IF_ERROR(fields.GetStrings("sources", true, entry.sources));
   BELAY_RETURN_IF_ERROR(fields.GetStrings("versions", false, entry.versions));
   BELAY_RETURN_IF_ERROR(fields.GetStrings("socs", false, entry.socs));
+  BELAY_RETURN_IF_ERROR(fields.GetStrings("fixed_in", false, entry.fixed_in));
+  BELAY_RETURN_IF_ERROR(fields.GetList("codes", ReadCode, entry.codes));
+  BELAY_RETURN_IF_ERROR(fields.GetStrings("names", false, entry.names));
+  BELAY_RETURN_IF_ERROR(fields.GetStrings("keywords", false, entry.keywords));
+  BELAY_RETURN_IF_ERROR(fields.GetStrings("see", false, entry.see));
+  BELAY_RETURN_IF_ERROR(
+      fields.GetObject("variable", ReadVariable, entry.variable));
+  BELAY_RETURN_IF_ERROR(fields.GetObject("table", ReadTable, entry.table));
+  BELAY_RETURN_IF_ERROR(CheckKind(entry, fields));
   BELAY_RETURN_IF_ERROR(fields.CheckNoOthers());
   return entry;
 }

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -106,14 +107,14 @@ TEST(EmbeddedTest, TextsAreWhatTheyShouldBe) {
   }
 }
 
-TEST(EmbeddedTest, AnErrorFileHoldsItsAreaInOrder) {
+TEST(EmbeddedTest, AFileHoldsItsAreaInOrder) {
   for (const CatalogueFile& file : EmbeddedCatalogueFiles()) {
-    if (!file.name.starts_with("errors/")) continue;
+    const std::string folder(file.name.substr(0, file.name.find('/') + 1));
     const auto entries = ParseCatalogueFile(file.text, "x");
     ASSERT_TRUE(entries.ok());
     std::string last;
     for (const Entry& entry : *entries) {
-      std::string name = "errors/" + entry.area + ".json";
+      std::string name = folder + entry.area + ".json";
       std::transform(name.begin(), name.end(), name.begin(), [](char c) {
         return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       });
@@ -124,7 +125,53 @@ TEST(EmbeddedTest, AnErrorFileHoldsItsAreaInOrder) {
   }
 }
 
+// What a folder is for.
+TEST(EmbeddedTest, AFolderHoldsItsKind) {
+  const std::map<std::string, Kind> kinds = {
+      {"errors", Kind::kError}, {"pitfalls", Kind::kPitfall},
+      {"codes", Kind::kCode},   {"env", Kind::kEnv},
+      {"issues", Kind::kIssue}, {"versions", Kind::kTable}};
+  for (const CatalogueFile& file : EmbeddedCatalogueFiles()) {
+    const std::string folder(file.name.substr(0, file.name.find('/')));
+    ASSERT_TRUE(kinds.contains(folder)) << file.name;
+    const auto entries = ParseCatalogueFile(file.text, "x");
+    ASSERT_TRUE(entries.ok()) << entries.status();
+    for (const Entry& entry : *entries) {
+      EXPECT_EQ(entry.kind, kinds.at(folder)) << entry.id;
+    }
+  }
+}
+
+TEST(EmbeddedTest, TheErrorsCanBeLoadedAlone) {
+  const auto errors = Catalogue::LoadEmbedded(Part::kErrors);
+  ASSERT_TRUE(errors.ok()) << errors.status();
+  EXPECT_NE(errors->Find("CKPT-001"), nullptr);
+  for (const Entry& entry : errors->entries()) {
+    EXPECT_EQ(entry.kind, Kind::kError) << entry.id;
+  }
+}
+
 // The parser and schema.json must not drift apart: same fields, same required.
+json GoodCode();
+json GoodVariable();
+json GoodTable();
+
+TEST(SchemaTest, NamesTheFieldsOfTheParts) {
+  const json schema =
+      json::parse(ReadFile("data/catalogue/schema.json").value());
+  const std::pair<const char*, json> parts[] = {{"code", GoodCode()},
+                                                {"variable", GoodVariable()},
+                                                {"table", GoodTable()}};
+  for (const auto& [name, good] : parts) {
+    std::set<std::string> fields, known;
+    for (const auto& item : schema["$defs"][name]["properties"].items()) {
+      fields.insert(item.key());
+    }
+    for (const auto& item : good.items()) known.insert(item.key());
+    EXPECT_EQ(fields, known) << name;
+  }
+}
+
 TEST(SchemaTest, NamesTheFieldsThatTheParserKnows) {
   const json schema =
       json::parse(ReadFile("data/catalogue/schema.json").value());
@@ -134,9 +181,11 @@ TEST(SchemaTest, NamesTheFieldsThatTheParserKnows) {
     fields.insert(name);
   }
   for (const auto& name : entry["required"]) required.insert(name);
-  EXPECT_EQ(fields, (std::set<std::string>{"id", "area", "kind", "severity",
-                                           "title", "cause", "fix", "check",
-                                           "sources", "versions", "socs"}));
+  EXPECT_EQ(fields,
+            (std::set<std::string>{
+                "id", "area", "kind", "severity", "title", "cause", "fix",
+                "check", "sources", "versions", "socs", "fixed_in", "codes",
+                "names", "keywords", "see", "variable", "table"}));
   EXPECT_EQ(required,
             (std::set<std::string>{"id", "area", "kind", "severity", "title",
                                    "cause", "fix", "sources"}));
@@ -230,6 +279,123 @@ TEST(ParseTest, WrongFieldsAreNamed) {
     EXPECT_EQ(ErrorIdOf(status), kDiagBadCatalogue.id)
         << c.field << " " << c.value;
     EXPECT_THAT(std::string(status.message()), HasSubstr(c.field));
+  }
+}
+
+json GoodCode() {
+  return {{"component", "hccl"},
+          {"code", "9"},
+          {"symbol", "S"},
+          {"title", Text("t")}};
+}
+
+json GoodVariable() {
+  return {{"name", "N"},       {"status", "wrong"},
+          {"reader", "r"},     {"values", "v"},
+          {"default", "d"},    {"allowed", json::array({"0", "1"})},
+          {"range", {0, 7}},   {"instead", "I"},
+          {"conflicts", {"C"}}};
+}
+
+json GoodTable() {
+  return {
+      {"columns", json::array({"a", "b"})},
+      {"rows", json::array({json::array({"1", ""}), json::array({"2", "3"})})}};
+}
+
+// An entry of a kind that asks for the field `name`.
+json EntryWith(const std::string& kind, const std::string& name,
+               const json& value) {
+  json entry = GoodEntry();
+  entry["kind"] = kind;
+  entry[name] = value;
+  return entry;
+}
+
+TEST(ParseTest, ReadsCodesVariablesAndTables) {
+  json code = EntryWith("code", "codes", json::array({GoodCode()}));
+  code["fixed_in"] = {"CANN 9"};
+  code["names"] = {"n"};
+  code["keywords"] = {"k"};
+  code["see"] = {"TEST-002"};
+  const auto codes = ParseCatalogueFile(FileOf(json::array({code})), "x");
+  ASSERT_TRUE(codes.ok()) << codes.status();
+  const Entry& first = codes->front();
+  ASSERT_EQ(first.codes.size(), 1u);
+  EXPECT_EQ(first.codes[0].component + first.codes[0].code +
+                first.codes[0].symbol + first.codes[0].title.en,
+            "hccl9St");
+  EXPECT_THAT(first.fixed_in, ElementsAre("CANN 9"));
+  EXPECT_THAT(first.names, ElementsAre("n"));
+  EXPECT_THAT(first.keywords, ElementsAre("k"));
+  EXPECT_THAT(first.see, ElementsAre("TEST-002"));
+  const auto variables = ParseCatalogueFile(
+      FileOf(json::array({EntryWith("env", "variable", GoodVariable())})), "x");
+  ASSERT_TRUE(variables.ok()) << variables.status();
+  const Variable& variable = *variables->front().variable;
+  EXPECT_EQ(variable.status, Variable::Status::kWrong);
+  EXPECT_EQ(variable.name + variable.reader + variable.values +
+                variable.fallback + variable.instead,
+            "NrvdI");
+  EXPECT_THAT(variable.allowed, ElementsAre("0", "1"));
+  EXPECT_THAT(variable.range, ElementsAre(0, 7));
+  EXPECT_THAT(variable.conflicts, ElementsAre("C"));
+  const auto tables = ParseCatalogueFile(
+      FileOf(json::array({EntryWith("table", "table", GoodTable())})), "x");
+  ASSERT_TRUE(tables.ok()) << tables.status();
+  EXPECT_THAT(tables->front().table->rows[1], ElementsAre("2", "3"));
+}
+
+TEST(ParseTest, AKindHasItsFieldAndNoOther) {
+  const std::vector<json> wrong = {
+      EntryWith("code", "names", {"n"}),
+      EntryWith("env", "names", {"n"}),
+      EntryWith("table", "names", {"n"}),
+      EntryWith("pitfall", "codes", json::array({GoodCode()})),
+      EntryWith("issue", "variable", GoodVariable()),
+      EntryWith("code", "table", GoodTable())};
+  for (const json& entry : wrong) {
+    EXPECT_EQ(
+        ErrorIdOf(
+            ParseCatalogueFile(FileOf(json::array({entry})), "f").status()),
+        kDiagBadCatalogue.id)
+        << entry;
+  }
+}
+
+TEST(ParseTest, WrongPartsAreNamed) {
+  const auto with = [](json object, const char* field, const json& value) {
+    object[field] = value;
+    return object;
+  };
+  const std::pair<json, const char*> wrong[] = {
+      {EntryWith("code", "codes", json::array({with(GoodCode(), "code", "")})),
+       "code"},
+      {EntryWith("code", "codes", json::array({with(GoodCode(), "tpyo", "x")})),
+       "tpyo"},
+      {EntryWith("code", "codes", json::array({7})), "codes[0]"},
+      {EntryWith("code", "codes", "9"), "codes"},
+      {EntryWith("env", "variable", with(GoodVariable(), "status", "odd")),
+       "status"},
+      {EntryWith("env", "variable", with(GoodVariable(), "range", {7, 0})),
+       "range"},
+      {EntryWith("env", "variable",
+                 with(GoodVariable(), "range", json::array({7}))),
+       "range"},
+      {EntryWith("env", "variable", "N"), "variable"},
+      {EntryWith("table", "table",
+                 with(GoodTable(), "rows", json::array({json::array({"1"})}))),
+       "rows[0]"},
+      {EntryWith(
+           "table", "table",
+           with(GoodTable(), "rows", json::array({json::array({"1", 2})}))),
+       "rows[0]"},
+      {EntryWith("table", "table", with(GoodTable(), "rows", 1)), "rows"}};
+  for (const auto& [entry, field] : wrong) {
+    const Status status =
+        ParseCatalogueFile(FileOf(json::array({entry})), "f").status();
+    EXPECT_EQ(ErrorIdOf(status), kDiagBadCatalogue.id) << entry;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(field));
   }
 }
 

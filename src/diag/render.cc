@@ -20,6 +20,9 @@ struct Words {
   const char *expected, *got;
   const char *fix, *more;
   const char *cause, *check, *sources, *versions, *socs;
+  const char *codes, *fixed_in, *see, *table, *variable;
+  // Of a variable.
+  const char *status, *reader, *values, *fallback, *instead, *conflicts;
 };
 
 const Words& WordsIn(Lang lang) {
@@ -36,7 +39,18 @@ const Words& WordsIn(Lang lang) {
                                 "check",
                                 "sources",
                                 "versions",
-                                "devices"};
+                                "devices",
+                                "codes",
+                                "fixed in",
+                                "see also",
+                                "table",
+                                "variable",
+                                "status",
+                                "read by",
+                                "values",
+                                "default",
+                                "right name",
+                                "not together with"};
   static constexpr Words kZh = {{"错误", "警告", "提示"},
                                 "：",
                                 "，",
@@ -50,7 +64,18 @@ const Words& WordsIn(Lang lang) {
                                 "自查",
                                 "来源",
                                 "适用版本",
-                                "适用芯片"};
+                                "适用芯片",
+                                "错误码",
+                                "修复版本",
+                                "另见",
+                                "表格",
+                                "环境变量",
+                                "状态",
+                                "读取方",
+                                "取值",
+                                "默认值",
+                                "正确名称",
+                                "不可同时设置"};
   return lang == Lang::kZh ? kZh : kEn;
 }
 
@@ -122,6 +147,69 @@ std::string Joined(const std::vector<std::string>& items, const char* between) {
     text += item;
   }
   return text;
+}
+
+std::string RowsSection(const char* label, const std::vector<std::string>& rows,
+                        const RenderOptions& options) {
+  return Section(label, Joined(rows, "\n"), options);
+}
+
+const char* StatusWord(Variable::Status status, Lang lang) {
+  static constexpr const char* kEn[] = {
+      "real", "real, but read only by the one named here",
+      "real, on its way out", "real, but of a program outside the Ascend stack",
+      "wrong name: nobody reads it"};
+  static constexpr const char* kZh[] = {
+      "真实有效", "有效，但只被下述一方读取", "有效，但即将废弃",
+      "有效，但属于昇腾软件栈之外的程序", "名称错误：没有任何程序读取"};
+  const auto index = static_cast<size_t>(status);
+  return lang == Lang::kZh ? kZh[index] : kEn[index];
+}
+
+std::string VariableSection(const Variable& variable,
+                            const RenderOptions& options) {
+  const Words& words = WordsIn(options.lang);
+  std::vector<std::string> rows = {variable.name};
+  const auto add = [&](const char* label, const std::string& value) {
+    if (!value.empty()) rows.push_back(label + (words.colon + value));
+  };
+  add(words.status, StatusWord(variable.status, options.lang));
+  add(words.reader, variable.reader);
+  add(words.values, variable.values);
+  add(words.fallback, variable.fallback);
+  add(words.instead, variable.instead);
+  add(words.conflicts, Joined(variable.conflicts, words.comma));
+  return RowsSection(words.variable, rows, options);
+}
+
+// Columns as wide as their widest cell; never wrapped, since a broken row
+// cannot be read.
+std::string TableSection(const Table& table, const RenderOptions& options) {
+  std::vector<int> widths;
+  for (const std::string& name : table.columns) {
+    widths.push_back(DisplayWidth(name));
+  }
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], DisplayWidth(row[i]));
+    }
+  }
+  std::string out =
+      "\n" + Paint(WordsIn(options.lang).table, kBold, options.color) + "\n";
+  const auto add = [&](const std::vector<std::string>& row) {
+    std::string line = " ";
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += " " + row[i];
+      if (i + 1 == row.size()) break;
+      line.append(static_cast<size_t>(widths[i] - DisplayWidth(row[i]) + 1),
+                  ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  };
+  add(table.columns);
+  for (const auto& row : table.rows) add(row);
+  return out;
 }
 
 }  // namespace
@@ -199,23 +287,65 @@ std::string RenderEntry(const Entry& entry, const RenderOptions& options) {
   std::string out =
       Paint(head, ColorOf(entry.severity), options.color) + words.colon;
   out += entry.title.in(options.lang) + "\n";
+  if (entry.variable) out += VariableSection(*entry.variable, options);
   out += Section(words.cause, entry.cause.in(options.lang), options);
   out += Section(words.fix, entry.fix.in(options.lang), options);
   if (!entry.check.empty()) {
     out += Section(words.check, entry.check.in(options.lang), options);
   }
-  if (!entry.versions.empty()) {
-    out +=
-        Section(words.versions, Joined(entry.versions, words.comma), options);
+  std::vector<std::string> codes;
+  for (const Code& code : entry.codes) {
+    codes.push_back(CodeLine(code, entry, options.lang));
   }
-  if (!entry.socs.empty()) {
-    out += Section(words.socs, Joined(entry.socs, words.comma), options);
+  const struct {
+    const char* label;
+    const std::vector<std::string>& items;
+    const char* between;
+  } lists[] = {{words.codes, codes, "\n"},
+               {words.versions, entry.versions, words.comma},
+               {words.socs, entry.socs, words.comma},
+               {words.fixed_in, entry.fixed_in, words.comma},
+               {words.see, entry.see, words.comma},
+               {words.sources, entry.sources, "\n"}};
+  for (const auto& list : lists) {
+    if (list.items.empty()) continue;
+    out += Section(list.label, Joined(list.items, list.between), options);
   }
-  if (!entry.sources.empty()) {
-    out += Section(words.sources, Joined(entry.sources, "\n"), options);
-  }
+  if (entry.table) out += TableSection(*entry.table, options);
   return out;
 }
+
+std::string CodeLine(const Code& code, const Entry& entry, Lang lang) {
+  const Words& words = WordsIn(lang);
+  std::string line = code.code;
+  if (!code.symbol.empty()) line += " " + code.symbol;
+  line += words.open + code.component + words.close + words.colon;
+  return line + (code.title.empty() ? entry.title : code.title).in(lang);
+}
+
+namespace {
+
+ordered_json CodesToJson(const Entry& entry, Lang lang) {
+  ordered_json codes = ordered_json::array();
+  for (const Code& code : entry.codes) {
+    codes.push_back(
+        {{"component", code.component},
+         {"code", code.code},
+         {"symbol", code.symbol},
+         {"title", (code.title.empty() ? entry.title : code.title).in(lang)}});
+  }
+  return codes;
+}
+
+ordered_json VariableToJson(const Variable& variable) {
+  return {{"name", variable.name},          {"status", NameOf(variable.status)},
+          {"reader", variable.reader},      {"values", variable.values},
+          {"default", variable.fallback},   {"allowed", variable.allowed},
+          {"range", variable.range},        {"instead", variable.instead},
+          {"conflicts", variable.conflicts}};
+}
+
+}  // namespace
 
 ordered_json EntryToJson(const Entry& entry, Lang lang) {
   ordered_json json;
@@ -231,6 +361,17 @@ ordered_json EntryToJson(const Entry& entry, Lang lang) {
   json["sources"] = entry.sources;
   json["versions"] = entry.versions;
   json["socs"] = entry.socs;
+  json["fixed_in"] = entry.fixed_in;
+  json["codes"] = CodesToJson(entry, lang);
+  json["names"] = entry.names;
+  json["see"] = entry.see;
+  json["variable"] = nullptr;
+  if (entry.variable) json["variable"] = VariableToJson(*entry.variable);
+  json["table"] = nullptr;
+  if (entry.table) {
+    json["table"] = {{"columns", entry.table->columns},
+                     {"rows", entry.table->rows}};
+  }
   return json;
 }
 

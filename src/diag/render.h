@@ -39,8 +39,13 @@ nlohmann::ordered_json ErrorToJson(const Status& status,
 // The page of `belay explain`, newline at the end.
 std::string RenderEntry(const Entry& entry, const RenderOptions& options);
 
+// "507034 ACL_ERROR_RT_VECTOR_CORE_TIMEOUT (runtime): vector core timeout"; the
+// title of `entry` where the code has none of its own.
+std::string CodeLine(const Code& code, const Entry& entry, Lang lang);
+
 // {id, area, kind, severity, lang, title, cause, fix, check, sources, versions,
-// socs}, texts in `lang`.
+// socs, fixed_in, codes, names, see, variable, table}, texts in `lang`; all
+// keys always there, variable and table null where the entry has none.
 nlohmann::ordered_json EntryToJson(const Entry& entry, Lang lang);
 
 // Text with control characters written as \xNN; newline and tab too.

@@ -124,6 +124,56 @@ TEST(RenderEntryTest, ChinesePageWithoutEmptySections) {
             "警告 CKPT-009：未知张量\n\n原因\n  因\n\n处理\n  解\n");
 }
 
+Entry WithEverything() {
+  Entry entry;
+  entry.id = "TEST-001";
+  entry.title = {"t", "题"};
+  entry.cause = {"c", "因"};
+  entry.fix = {"f", "解"};
+  entry.fixed_in = {"CANN 9"};
+  entry.codes = {{"hccl", "9", "HCCL_E_TIMEOUT", {"timeout", "超时"}},
+                 {"dcmi", "-8005", "", {}}};
+  entry.see = {"TEST-002"};
+  entry.variable = Variable{.name = "NAME",
+                            .status = Variable::Status::kWrong,
+                            .reader = "",
+                            .values = "0, 1",
+                            .fallback = "0",
+                            .allowed = {"0", "1"},
+                            .range = {0, 1},
+                            .instead = "RIGHT",
+                            .conflicts = {"OTHER"}};
+  entry.table = Table{{"a", "long"}, {{"x", ""}, {"yyy", "z"}}};
+  return entry;
+}
+
+TEST(RenderEntryTest, CodesVariableAndTable) {
+  EXPECT_EQ(RenderEntry(WithEverything(), {}),
+            "error TEST-001: t\n"
+            "\nvariable\n  NAME\n  status: wrong name: nobody reads it\n"
+            "  values: 0, 1\n  default: 0\n  right name: RIGHT\n"
+            "  not together with: OTHER\n"
+            "\ncause\n  c\n\nfix\n  f\n"
+            "\ncodes\n  9 HCCL_E_TIMEOUT (hccl): timeout\n"
+            "  -8005 (dcmi): t\n"
+            "\nfixed in\n  CANN 9\n\nsee also\n  TEST-002\n"
+            "\ntable\n  a    long\n  x\n  yyy  z\n");
+}
+
+TEST(EntryToJsonTest, HoldsCodesVariableAndTable) {
+  const auto json = EntryToJson(WithEverything(), Lang::kZh);
+  EXPECT_EQ(json["codes"][0].dump(),
+            R"({"component":"hccl","code":"9","symbol":"HCCL_E_TIMEOUT",)"
+            R"("title":"超时"})");
+  EXPECT_EQ(json["codes"][1]["title"], "题");
+  EXPECT_EQ(json["variable"]["status"], "wrong");
+  EXPECT_EQ(json["variable"]["range"].dump(), "[0,1]");
+  EXPECT_EQ(json["table"]["rows"].dump(), R"([["x",""],["yyy","z"]])");
+  const auto plain = EntryToJson(*Small().Find("CKPT-001"), Lang::kEn);
+  EXPECT_TRUE(plain["variable"].is_null());
+  EXPECT_TRUE(plain["table"].is_null());
+}
+
 TEST(EntryToJsonTest, IsInOneLanguage) {
   const auto json = EntryToJson(*Small().Find("CKPT-001"), Lang::kEn);
   EXPECT_EQ(json["lang"], "en");
@@ -139,9 +189,16 @@ TEST(RenderTest, EveryEmbeddedEntryFitsItsWidth) {
   for (const Entry& entry : catalogue->entries()) {
     for (const Lang lang : {Lang::kEn, Lang::kZh}) {
       std::istringstream page(RenderEntry(entry, {.lang = lang}));
+      // The first line is one line, so that grep works.
+      std::string head;
+      std::getline(page, head);
+      EXPECT_LE(DisplayWidth(head), 100) << head;
       for (std::string line; std::getline(page, line);) {
-        // A URL may be longer; closing punctuation may hang over.
+        // A URL may be longer; the rows of a table are never broken.
         if (line.find("://") != std::string::npos) continue;
+        if (line == "table" || line == "表格") break;
+        // A word that is longer than a line stays whole.
+        if (line.find(' ', 2) == std::string::npos) continue;
         EXPECT_LE(DisplayWidth(line), 80) << line;
       }
     }

@@ -41,7 +41,7 @@ TEST(CommandLineTest, ExitCodes) {
   EXPECT_EQ(Shell("$B --version").code, 0);
   EXPECT_EQ(Shell("$B explain CKPT-001").code, 0);
   EXPECT_EQ(Shell("$B 2>/dev/null").code, 2);
-  EXPECT_EQ(Shell("$B explain NO-001 2>/dev/null").code, 2);
+  EXPECT_EQ(Shell("$B explain NO-001 2>/dev/null").code, 1);
   EXPECT_EQ(Shell("$B explain CKPT-001 --catalogue /no 2>/dev/null").code, 3);
 }
 

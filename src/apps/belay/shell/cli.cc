@@ -142,7 +142,8 @@ StatusOr<ExitCode> RunCommand(Context& context, std::vector<std::string> args) {
 }  // namespace
 
 int RunBelay(std::vector<std::string> args, const Environment& environment) {
-  const StatusOr<diag::Catalogue> catalogue = diag::Catalogue::LoadEmbedded();
+  const StatusOr<diag::Catalogue> catalogue =
+      diag::Catalogue::LoadEmbedded(diag::Part::kErrors);
   BELAY_CHECK(catalogue.ok());  // held by a test of diag
   Context context = MakeContext(args, environment, *catalogue);
   const StatusOr<ExitCode> code = RunCommand(context, std::move(args));

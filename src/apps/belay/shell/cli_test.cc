@@ -176,7 +176,7 @@ TEST(CliTest, AResultThatCannotBeWrittenIsAnError) {
 
 TEST(ExitCodeTest, FollowsTheArea) {
   EXPECT_EQ(ExitCodeOf(MakeError(kArgThreads, {})), ExitCode::kUsage);
-  EXPECT_EQ(ExitCodeOf(MakeError(kArgUnknownId, {})), ExitCode::kUsage);
+  EXPECT_EQ(ExitCodeOf(MakeError(kArgUnknownId, {})), ExitCode::kFindings);
   EXPECT_EQ(ExitCodeOf(MakeError(kConfMalformed, {})), ExitCode::kFailed);
   EXPECT_EQ(ExitCodeOf(MakeError(kCkptTruncated, {})), ExitCode::kFailed);
   EXPECT_EQ(ExitCodeOf(absl::InternalError("x")), ExitCode::kFailed);

@@ -44,6 +44,8 @@ void PrintStatus(const Context& context, const Status& status) {
 ExitCode ExitCodeOf(const Status& error) {
   const std::string id = ErrorIdOf(error);
   if (id == kSysInterrupted.id) return ExitCode::kInterrupted;
+  // A question without an answer: it was asked in the right way.
+  if (id == kArgUnknownId.id) return ExitCode::kFindings;
   return id.starts_with("ARG-") ? ExitCode::kUsage : ExitCode::kFailed;
 }
 

@@ -63,7 +63,7 @@ using CommandFn = std::function<StatusOr<ExitCode>()>;
 struct Context {
   std::ostream& out;  // results
   std::ostream& err;  // errors, warnings, progress
-  const diag::Catalogue& catalogue;
+  const diag::Catalogue& catalogue;  // the errors (Part::kErrors)
   diag::Lang lang = diag::Lang::kEn;
   bool json = false;
   bool err_is_tty = false;

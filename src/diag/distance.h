@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef BELAY_DIAG_DISTANCE_H_
+#define BELAY_DIAG_DISTANCE_H_
+
+#include <cstddef>
+#include <string_view>
+
+namespace belay::diag {
+
+// Edits between two words: a letter changed, added or left out, or two
+// neighbours swapped (the commonest slip: CPKT for CKPT).
+size_t EditDistance(std::string_view a, std::string_view b);
+
+}  // namespace belay::diag
+
+#endif  // BELAY_DIAG_DISTANCE_H_
