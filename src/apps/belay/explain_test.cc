@@ -139,6 +139,17 @@ TEST(ExplainTest, ReadsAFolderOfTheUser) {
     "sources": []}]})";
   EXPECT_THAT(Explain({"site-001", "--catalogue", folder}).out,
               StartsWith("info SITE-001: the night job"));
+  std::ofstream(folder + "/codes.json") << R"({"schema": 1, "entries": [{
+    "id": "SITE-002", "area": "SITE", "kind": "code", "severity": "error",
+    "title": {"en": "our robot stopped", "zh": "机器人停机"},
+    "cause": {"en": "c", "zh": "因"}, "fix": {"en": "f", "zh": "解"},
+    "codes": [{"component": "robot", "code": "4711", "symbol": "R_STOP"}],
+    "sources": []}]})";
+  for (const char* query : {"4711", "0x1267", "r_stop", "robot stopped"}) {
+    EXPECT_THAT(Explain({query, "--catalogue", folder}).out,
+                HasSubstr("error SITE-002: our robot stopped"))
+        << query;
+  }
   std::ofstream(folder + "/worse.json") << "[";
   const Result bad = Explain({"SITE-001", "--catalogue", folder});
   EXPECT_EQ(bad.code, 3);
