@@ -283,7 +283,9 @@ Answer LookUp(const Catalogue& catalogue, std::string_view query,
   const bool is_name = tokens.size() == 1 && LooksLikeName(tokens[0]);
   if (answer.hits.empty() && is_name) AddTypos(catalogue, tokens[0], answer);
   const bool is_number = tokens.size() == 1 && NumberOf(tokens[0]);
-  if (answer.hits.empty() && !is_number) {
+  // "NO-001" would be searched as "001".
+  const bool is_short = is_name && tokens[0].size() < 8;
+  if (answer.hits.empty() && !is_number && !is_short) {
     // A name that is not known as such may still stand in a text, but whole.
     AddWords(catalogue, query, is_name ? 0.99 : 0.5, answer);
   }
