@@ -109,12 +109,12 @@ TEST(CliTest, UsageErrorsAreArg001InBothLanguages) {
        "值不在允许范围内"},
       {{"explain"},
        "belay explain",
-       "either an id or --list",
-       "请给出一个编号"},
+       "either an id, a code or words, or --list",
+       "请给出编号、错误码或文字"},
       {{"explain", "ARG-001", "--list"},
        "belay explain",
-       "either an id or --list",
-       "请给出一个编号"},
+       "either an id, a code or words, or --list",
+       "请给出编号、错误码或文字"},
   };
   for (const auto& c : cases) {
     const Result en = Belay(c.args);
@@ -141,11 +141,12 @@ TEST(CliTest, LanguageOfTheOptionBeatsTheLocale) {
 }
 
 TEST(CliTest, WithJsonErrorsAreOnStdoutToo) {
-  for (const auto& args :
-       {std::vector<std::string>{"explain", "NO-001", "--json"},
-        std::vector<std::string>{"explain", "--json", "--foo"}}) {
+  const std::pair<std::vector<std::string>, int> cases[] = {
+      {{"explain", "NO-001", "--json"}, 1},
+      {{"explain", "--json", "--foo"}, 2}};
+  for (const auto& [args, code] : cases) {
     const Result result = Belay(args);
-    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.code, code);
     EXPECT_THAT(result.err, StartsWith("error ARG-0"));
     const json parsed = json::parse(result.out);
     EXPECT_THAT(parsed["error"]["id"].get<std::string>(), StartsWith("ARG-0"));
