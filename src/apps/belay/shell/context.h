@@ -61,8 +61,8 @@ struct Environment {
 using CommandFn = std::function<StatusOr<ExitCode>()>;
 
 struct Context {
-  std::ostream& out;  // results
-  std::ostream& err;  // errors, warnings, progress
+  std::ostream& out;                 // results
+  std::ostream& err;                 // errors, warnings, progress
   const diag::Catalogue& catalogue;  // the errors (Part::kErrors)
   diag::Lang lang = diag::Lang::kEn;
   bool json = false;
