@@ -13,9 +13,13 @@ namespace {
 
 // Rows of one task: what kernels like best, unless that leaves too few tasks
 // to balance the team.
-int64_t RowsPerTask(int64_t n_rows, int n_threads) {
+int64_t RowsPerTask(const kernels::MatMulKernel& kernel, int64_t n_rows,
+                    int n_threads) {
+  // Float32 rows are few: the mixing weights.
+  const int64_t least = &kernel == &kernels::F32MatMul() ? kernels::kMatMulRows
+                                                         : kernels::kTaskRows;
   int64_t rows = 4 * kernels::kTaskRows;
-  while (rows > kernels::kTaskRows && n_rows < 2 * rows * n_threads) rows /= 2;
+  while (rows > least && n_rows < 2 * rows * n_threads) rows /= 2;
   return rows;
 }
 
@@ -45,7 +49,8 @@ void CpuBackend::ProjectAll(ConstTensorView x, bool quantise,
 
   int64_t all_rows = 0;
   for (const Projection& p : products) all_rows += p.weight->n_rows;
-  const int64_t rows_per_task = RowsPerTask(all_rows, pool_->n_threads());
+  const int64_t rows_per_task =
+      RowsPerTask(kernel, all_rows, pool_->n_threads());
   int64_t n_tasks = 0;
   for (const Projection& p : products) {
     n_tasks += (p.weight->n_rows + rows_per_task - 1) / rows_per_task;
@@ -135,18 +140,19 @@ void CpuBackend::AttentionOut(const ops::AttentionOutParams& p) {
   const int64_t chunk = workspace_.packed_tokens(row_bytes, n_tokens);
   std::byte* packed = workspace_.packed().Take<std::byte>(
       chunk * static_cast<int64_t>(row_bytes));
-  const int64_t rows_per_task = RowsPerTask(wo_a.n_out(), pool_->n_threads());
+  const int64_t rows_per_task =
+      RowsPerTask(kernel, wo_a.n_out(), pool_->n_threads());
   const int64_t tiles = (rank + rows_per_task - 1) / rows_per_task;
 
   for (int64_t first = 0; first < n_tokens; first += chunk) {
     const int64_t n = std::min(chunk, n_tokens - first);
-    Parallel(n * p.n_groups, [&](size_t task, int thread) {
-      const auto g = static_cast<int64_t>(task) % p.n_groups;
-      const auto i = static_cast<int64_t>(task) / p.n_groups;
-      PackToken(kernel, wo_a.quantise_input(), {p.o, first + i, g * n_in, n_in},
-                thread,
-                packed + static_cast<size_t>(i) * row_bytes +
-                    static_cast<size_t>(g) * group_bytes);
+    Parallel(n, [&](size_t i, int thread) {
+      const int64_t t = first + static_cast<int64_t>(i);
+      for (int64_t g = 0; g < p.n_groups; ++g) {
+        PackToken(
+            kernel, wo_a.quantise_input(), {p.o, t, g * n_in, n_in}, thread,
+            packed + i * row_bytes + static_cast<size_t>(g) * group_bytes);
+      }
     });
     Parallel(p.n_groups * tiles, [&](size_t task, int thread) {
       const auto g = static_cast<int64_t>(task) / tiles;

@@ -20,6 +20,12 @@ size_t Pieces(std::initializer_list<int64_t> n_elements) {
   return bytes;
 }
 
+// Bytes of a row that any kernel has packed: float32 takes most, but for the
+// cache line by which others keep their rows apart.
+size_t PackedBytes(int64_t n_cols) {
+  return kernels::F32MatMul().packed_bytes(n_cols) + 64;
+}
+
 int64_t WidestInput(const ops::OpLimits& l) {
   return std::max({l.dim * l.hc_mult, l.q_lora_rank, l.n_heads * l.head_dim,
                    l.o_mid, l.moe_inter});
@@ -32,7 +38,7 @@ size_t ExpertBytes(const ops::OpLimits& l) {
   const int64_t pairs = tokens * std::max<int64_t>(1, l.n_experts_per_token);
   const int64_t experts = std::max<int64_t>(1, l.n_experts);
   const auto packed = [](int64_t n) {
-    return static_cast<int64_t>(kernels::F32MatMul().packed_bytes(n) / 4);
+    return static_cast<int64_t>(PackedBytes(n) / 4);
   };
   return Pieces({pairs, pairs, pairs, experts + 1, experts,
                  tokens * packed(l.dim), pairs * packed(l.moe_inter),
@@ -46,12 +52,10 @@ WorkspaceSizes SizesFor(const ops::Numerics& numerics, const ops::OpLimits& l) {
   const int64_t widest = WidestInput(l);
   const int64_t chunk = std::min(l.n_tokens, kTokenChunk);
   // AttentionOut packs each group of heads with a padding of its own.
-  const size_t heads =
-      static_cast<size_t>(l.n_heads) *
-      kernels::F32MatMul().packed_bytes(std::max<int64_t>(1, l.head_dim));
+  const size_t heads = static_cast<size_t>(l.n_heads) *
+                       PackedBytes(std::max<int64_t>(1, l.head_dim));
   sizes.packed =
-      AlignUp(static_cast<size_t>(chunk) *
-                  std::max(kernels::F32MatMul().packed_bytes(widest), heads),
+      AlignUp(static_cast<size_t>(chunk) * std::max(PackedBytes(widest), heads),
               kBufferAlignment);
   sizes.panel = AlignUp(kernels::PanelBytes(widest), kBufferAlignment);
 
@@ -82,8 +86,8 @@ WorkspaceSizes SizesFor(const ops::Numerics& numerics, const ops::OpLimits& l) {
        Pieces({kTile * l.index_dim, kTile * l.index_dim}),  // ScoreIn...
        Pieces({2 * l.index_topk}),                          // SelectTop
        Pieces({kExpertChunk * kExpertRows, kExpertChunk * kExpertRows}),
-       Pieces({l.n_experts, l.n_experts}),  // Route
-       Pieces({l.vocab, 4 * l.vocab})});    // Sample
+       Pieces({l.n_experts, l.n_experts}),             // Route
+       Pieces({l.vocab, 2 * l.vocab, 2 * l.vocab})});  // Sample
   return sizes;
 }
 

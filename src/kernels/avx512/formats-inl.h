@@ -19,7 +19,6 @@ namespace belay::kernels::avx512 {
 //   kSteps   steps of a block of 128 columns
 //   kParts   parts of a block that have a scale of their own
 //   kScaled  whether there are scales
-//   kMaxTokens  tokens that are best multiplied with a decoded step at most
 
 // bf16 of a float that bf16 holds exactly.
 constexpr uint16_t HighHalf(float x) {
@@ -46,7 +45,6 @@ struct E4m3Table {
 };
 
 struct Fp8 {
-  static constexpr int64_t kMaxTokens = 8;
   static constexpr E4m3Table kTable = {};
   static constexpr int kStepPairs = 2;
   static constexpr int kSteps = 32;
@@ -92,7 +90,6 @@ struct E2m1Table {
 };
 
 struct Fp4 {
-  static constexpr int64_t kMaxTokens = 6;
   static constexpr E2m1Table kTable = {};
   static constexpr int kStepPairs = 4;
   static constexpr int kSteps = 16;
@@ -126,7 +123,6 @@ struct Fp4 {
 };
 
 struct Bf16 {
-  static constexpr int64_t kMaxTokens = 8;
   static constexpr int kStepPairs = 1;
   static constexpr int kSteps = 64;
   static constexpr int kParts = 1;

@@ -211,6 +211,18 @@ inline void Store(const MatMulArgs& a, int64_t token, int64_t row, __m512 sum) {
   }
 }
 
+// A whole tile of one token.
+inline void StoreRow(const MatMulArgs& a, int64_t at, const __m512* sums) {
+  for (int v = 0; v < kTileVectors; ++v) {
+    if (a.y_bf16) {
+      uint16_t* y = static_cast<uint16_t*>(a.y) + at + v * kPackLanes;
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), ToBf16(sums[v]));
+    } else {
+      _mm512_storeu_ps(static_cast<float*>(a.y) + at + v * kPackLanes, sums[v]);
+    }
+  }
+}
+
 const std::byte* PackedX(const MatMulArgs& a, int64_t token) {
   const int64_t at = a.x_index != nullptr ? a.x_index[token] : token;
   return a.x + at * static_cast<int64_t>(a.x_row_bytes);
@@ -227,7 +239,14 @@ Range VectorsOf(const MatMulArgs& a, int64_t index, const Tile& tile) {
 // Stores a chunk's sums of the vectors `range` of tile `index`.
 void StoreTile(const MatMulArgs& a, int64_t index, Range range,
                const Chunk& chunk) {
+  const int64_t first = index * kPackRows;
+  const bool whole = first >= a.row_begin && first + kPackRows <= a.row_end;
   for (int64_t t = 0; t < chunk.n; ++t) {
+    if (whole) {
+      StoreRow(a, (chunk.token + t) * a.y_stride + first - a.row_begin,
+               chunk.sums + t * kTileVectors);
+      continue;
+    }
     for (int64_t v = range.begin; v < range.end; ++v) {
       Store(a, chunk.token + t, index * kPackRows + v * kPackLanes,
             chunk.sums[t * kTileVectors + v]);
@@ -239,8 +258,7 @@ void StoreTile(const MatMulArgs& a, int64_t index, Range range,
 template <class Format>
 void MultiplyTokens(const MatMulArgs& a, const Format& format,
                     const Block& block, Range range, const Chunk& chunk) {
-  const int64_t n_groups =
-      (chunk.n + Format::kMaxTokens - 1) / Format::kMaxTokens;
+  const int64_t n_groups = (chunk.n + kMaxTokens - 1) / kMaxTokens;
   int64_t t = 0;
   for (int64_t i = 0; i < n_groups; ++i) {
     const int64_t end = chunk.n * (i + 1) / n_groups;
@@ -290,9 +308,12 @@ void RunFormat(const MatMulArgs& a) {
 
 }  // namespace
 
+// A cache line more than the columns: rows that are a multiple of 4 KiB apart
+// would all meet in the same lines of the first-level cache.
 size_t PackedBytes(int64_t n_cols) {
   return static_cast<size_t>((n_cols + kPackCols - 1) / kPackCols * kPackCols) *
-         2;
+             2 +
+         64;
 }
 
 void Pack(const float* x, int64_t begin, int64_t n, int64_t n_cols,
