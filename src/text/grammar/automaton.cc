@@ -38,6 +38,7 @@ uint32_t Automaton::FrameOf(GrammarNode back, uint32_t parent) {
 }
 
 void Automaton::Reach(GrammarNode node, uint32_t frame) {
+  ++work_;
   if (DepthOf(frame) + grammar_->need(node) > grammar_->max_depth()) return;
   if (!seen_.try_emplace(Key(node, frame), true).second) return;
   todo_.push_back({.node = node, .frame = frame});
@@ -103,6 +104,7 @@ int32_t Automaton::Close() {
 int32_t Automaton::Step(int32_t state, uint8_t byte) {
   // The deque keeps its elements in place while Close() adds one.
   State& from = states_[static_cast<size_t>(state)];
+  work_ += from.places.size();
   for (const Place& place : from.places) {
     for (const GrammarEdge& edge : grammar_->edges(place.node)) {
       if (edge.kind == GrammarEdge::Kind::kBytes && edge.first <= byte &&

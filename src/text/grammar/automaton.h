@@ -45,6 +45,8 @@ class Automaton {
   }
 
   size_t n_states() const { return states_.size(); }
+  // Places looked at since the start, in all steps: what steps cost.
+  uint64_t work() const { return work_; }
 
   // Forgets all states. Those held outside become meaningless.
   void Clear();
@@ -91,6 +93,7 @@ class Automaton {
   std::unordered_map<uint64_t, bool> seen_;
   std::vector<Place> places_;
   bool complete_ = false;
+  uint64_t work_ = 0;
 };
 
 }  // namespace belay::text

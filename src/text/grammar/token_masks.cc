@@ -13,6 +13,9 @@ namespace {
 // as much of masks at 129k tokens.
 constexpr size_t kMaxStates = 16384;
 constexpr size_t kMaxMasks = 1024;
+// Of Automaton::work() for one mask: about 0.3 s. Usual grammars take less than
+// a thousandth of it.
+constexpr uint64_t kMaxWork = uint64_t{1} << 24;
 // Below this share of the vocabulary a list is shorter than the bits.
 constexpr size_t kListShare = 64;
 
@@ -36,11 +39,13 @@ void TokenMasks::Trim() {
 TokenMasks::Mask TokenMasks::Walk(int32_t state) {
   Mask mask;
   mask.known = true;
+  const uint64_t last = automaton_.work() + kMaxWork;
   path_[0] = state;
   const auto nodes = trie_->nodes();
   for (size_t i = 0; i < nodes.size();) {
     const TokenTrie::Node& node = nodes[i];
     const int32_t next = automaton_.Next(path_[node.depth], node.byte);
+    if (automaton_.work() > last) return {};
     if (next == Automaton::kDead) {
       i = node.skip;
       continue;

@@ -38,7 +38,7 @@ class TokenMasks {
   };
 
   const Mask& MaskOf(int32_t state);
-  Mask Walk(int32_t state);
+  Mask Walk(int32_t state);  // not known when it would take too long
   // Starts anew when too much is remembered. States get a new meaning, which
   // is what epoch_ tells.
   void Trim();
@@ -58,9 +58,11 @@ class TokenMatcher {
  public:
   explicit TokenMatcher(std::shared_ptr<TokenMasks> masks);
 
-  // Sets the bit of every token that may come next and clears all others;
-  // bit i % 64 of word i / 64. `bits` has n_words() words at least; those
-  // beyond are cleared. At least one bit is set unless IsFinal().
+  // Sets the bit of every token that may come next and clears all others: bit
+  // i % 64 of word i / 64. `bits` has n_words() words at least; those beyond
+  // are cleared. At least one bit is set unless IsFinal(), with one exception:
+  // a grammar so ambiguous that a mask takes a large part of a second gets
+  // none, so that nobody's schema can hold up all others.
   void Allowed(std::span<uint64_t> bits);
 
   // Takes a token. False, with nothing changed, when it was not allowed.

@@ -75,6 +75,28 @@ StatusOr<const JsonValue*> ReadObject(const SchemaPlace& place,
 
 }  // namespace
 
+Status SchemaCompiler::CheckSize(const JsonValue& document) {
+  constexpr size_t kMaxValues = 20000;
+  std::vector<const JsonValue*> todo = {&document};
+  for (size_t n = 0; !todo.empty(); ++n) {
+    if (n == kMaxValues) {
+      return MakeError(
+          kGramTooLarge,
+          {.where = "#",
+           .what = "",
+           .expected = "<= " + std::to_string(kMaxValues) + " values",
+           .got = ""});
+    }
+    const JsonValue& value = *todo.back();
+    todo.pop_back();
+    for (const JsonValue& item : value.items) todo.push_back(&item);
+    for (const JsonMember& member : value.members) {
+      todo.push_back(&member.value);
+    }
+  }
+  return absl::OkStatus();
+}
+
 GrammarRule SchemaCompiler::RuleOf(const SchemaPlace& place) {
   const auto found = known_.find(place.schema);
   if (found != known_.end()) return found->second;

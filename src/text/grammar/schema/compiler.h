@@ -22,6 +22,10 @@ class SchemaCompiler {
   SchemaCompiler(JsonRules& rules, const JsonValue& document)
       : rules_(rules), reader_(document) {}
 
+  // GRAM-005 for a document so large that looking names up in it would take
+  // seconds. To be called first.
+  static Status CheckSize(const JsonValue& document);
+
   // The rule of a schema; its inside comes with Finish(), so that recursion of
   // a schema is no recursion here.
   GrammarRule RuleOf(const SchemaPlace& place);

@@ -81,6 +81,7 @@ bool SchemaReader::ObjectsDiffer(const JsonValue& names,
   const bool b_is_closed = b_additional != nullptr &&
                            b_additional->kind == JsonValue::Kind::kBool &&
                            !b_additional->boolean;
+  if (names.items.size() > 1000) return false;
   for (const JsonValue& name : names.items) {
     const JsonValue* in_b =
         b_properties != nullptr ? b_properties->Find(name.text) : nullptr;

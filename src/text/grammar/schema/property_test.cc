@@ -217,6 +217,21 @@ TEST_F(TokenMaskTest, IsExactlyTheTokensThatGoOn) {
   }
 }
 
+// Very many ways to read a text: the mask is empty rather than late.
+TEST_F(TokenMaskTest, AmbiguityHasALimit) {
+  std::string pattern = "^";
+  for (int i = 0; i < 18; ++i) pattern += "([a-z0-9]{0,60}[a-z]{0,60})";
+  const Json document = {{"pattern", pattern + "!$"}};
+  const auto grammar = CompileJsonSchema(*ParseJson(document.dump()));
+  ASSERT_TRUE(grammar.ok()) << grammar.status();
+  auto masks = std::make_shared<TokenMasks>(*grammar, Trie());
+  TokenMatcher matcher(masks);
+  ASSERT_TRUE(matcher.AcceptBytes("\""));
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i) AllowedTokens(matcher, masks->n_words());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::minutes(1));
+}
+
 TEST_F(TokenMaskTest, WalksByTokensAreValidAndSharedMasksMayBeForgotten) {
   for (uint64_t seed = 1000; seed < 1030; ++seed) {
     Dice dice(seed);

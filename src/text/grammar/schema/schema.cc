@@ -27,6 +27,7 @@ StatusOr<std::shared_ptr<const Grammar>> JsonObjectGrammar() {
 
 StatusOr<std::shared_ptr<const Grammar>> CompileJsonSchema(
     const JsonValue& schema) {
+  BELAY_RETURN_IF_ERROR(SchemaCompiler::CheckSize(schema));
   GrammarBuilder builder;
   JsonRules rules(builder);
   SchemaCompiler compiler(rules, schema);

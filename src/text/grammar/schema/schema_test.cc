@@ -225,6 +225,17 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{R"({"oneOf":[{"type":"integer"},{"type":"number"}]})",
                 "GRAM-007", "0 and 1"}));
 
+TEST(SchemaRefusalsTest, SizesThatWouldTakeLong) {
+  std::string values = "{\"enum\":[0";
+  for (int i = 0; i < 20000; ++i) values += ",0";
+  EXPECT_EQ(ErrorIdOf(Compile(values + "]}").status()), "GRAM-005");
+  std::string parts = "{\"oneOf\":[{\"const\":-1}";
+  for (int i = 0; i < 300; ++i) {
+    parts += ",{\"const\":" + std::to_string(i) + "}";
+  }
+  EXPECT_EQ(ErrorIdOf(Compile(parts + "]}").status()), "GRAM-005");
+}
+
 TEST(JsonObjectTest, IsAnyObjectAndOnlyThat) {
   const auto grammar = JsonObjectGrammar();
   ASSERT_TRUE(grammar.ok());

@@ -12,6 +12,8 @@
 namespace belay::text {
 namespace {
 
+constexpr size_t kMaxOneOf = 256;
+
 enum class Use : uint8_t {
   kNote,     // says nothing about what is valid
   kCombine,  // stands for the whole schema
@@ -282,6 +284,14 @@ Status SchemaReader::ReadAlternatives(const SchemaPlace& place,
                                     "/" + std::to_string(i)});
   }
   if (keyword != "oneOf") return absl::OkStatus();
+  // Every pair is compared.
+  if (shape->parts.size() > kMaxOneOf) {
+    return MakeError(kGramTooLarge,
+                     {.where = place.path + "/oneOf",
+                      .what = "",
+                      .expected = "<= " + std::to_string(kMaxOneOf),
+                      .got = std::to_string(shape->parts.size())});
+  }
   for (size_t i = 0; i < shape->parts.size(); ++i) {
     for (size_t k = i + 1; k < shape->parts.size(); ++k) {
       if (AreDisjoint(shape->parts[i], shape->parts[k])) continue;

@@ -167,6 +167,7 @@ class ToolCallCompiler {
   }
 
   Status AddParameters(const JsonValue& schema, GrammarRule rule) {
+    BELAY_RETURN_IF_ERROR(SchemaCompiler::CheckSize(schema));
     SchemaCompiler compiler(rules_, schema);
     SchemaPlace place = {.schema = &schema, .path = "#"};
     for (int i = 0;; ++i) {
