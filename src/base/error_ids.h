@@ -132,6 +132,23 @@ namespace belay {
   X(kGramBadRef,           "GRAM-006", kInvalidArgument)   /* $ref leads nowhere */ \
   X(kGramOneOf,            "GRAM-007", kUnimplemented)     /* oneOf whose parts overlap */ \
   X(kGramTokenizer,        "GRAM-008", kUnimplemented)     /* a byte without a token */ \
+  /* LOAD: the load test; 010 on: its findings */                                 \
+  X(kLoadNoServer,         "LOAD-001", kUnavailable)                              \
+  X(kLoadPrompts,          "LOAD-002", kInvalidArgument)   /* a line of --prompts */ \
+  X(kLoadFailed,           "LOAD-010", kInternal)          /* requests without an answer */ \
+  X(kLoadCut,              "LOAD-011", kDataLoss)          /* streams without an end */ \
+  X(kLoadGarbage,          "LOAD-012", kDataLoss)                                 \
+  X(kLoadRepeats,          "LOAD-013", kDataLoss)                                 \
+  X(kLoadEmpty,            "LOAD-014", kDataLoss)                                 \
+  X(kLoadDiffers,          "LOAD-015", kDataLoss)          /* greedy answers to one prompt */ \
+  X(kLoadSlo,              "LOAD-016", kDeadlineExceeded)                         \
+  X(kLoadClientLate,       "LOAD-017", kUnavailable)       /* warning: the client measures itself */ \
+  /* CFG: configuration files of commands */                                      \
+  X(kCfgMalformed,         "CFG-001", kInvalidArgument)    /* not TOML */         \
+  X(kCfgUnknownKey,        "CFG-002", kInvalidArgument)                           \
+  X(kCfgBadValue,          "CFG-003", kInvalidArgument)                           \
+  /* CAPI: the C interface */                                                     \
+  X(kCapiMisuse,           "CAPI-001", kInvalidArgument)   /* null, or a call out of place */ \
   /* TRACE: the test hooks */                                                     \
   X(kTraceBadTensor,       "TRACE-001", kInvalidArgument)  /* replay or inject tensor missing or misfit */ \
   /* DIAG: the catalogue itself */                                                \
