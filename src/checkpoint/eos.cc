@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/belay/model/eos.h"
+#include "checkpoint/eos.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,7 +8,7 @@
 #include "base/error_ids.h"
 #include "base/file.h"
 
-namespace belay::apps {
+namespace belay::checkpoint {
 namespace {
 
 Status AddId(const nlohmann::json& value, const std::string& path,
@@ -52,4 +52,4 @@ StatusOr<std::vector<int32_t>> EosIds(const std::string& folder,
   return ids;
 }
 
-}  // namespace belay::apps
+}  // namespace belay::checkpoint

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef BELAY_APPS_BELAY_MODEL_EOS_H_
-#define BELAY_APPS_BELAY_MODEL_EOS_H_
+#ifndef BELAY_CHECKPOINT_EOS_H_
+#define BELAY_CHECKPOINT_EOS_H_
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace belay::apps {
+namespace belay::checkpoint {
 
 // The ids that end a turn: that of config.json, then those that
 // generation_config.json beside it names (an id or a list). No such file: the
@@ -16,6 +16,6 @@ namespace belay::apps {
 StatusOr<std::vector<int32_t>> EosIds(const std::string& folder,
                                       int32_t config_eos);
 
-}  // namespace belay::apps
+}  // namespace belay::checkpoint
 
-#endif  // BELAY_APPS_BELAY_MODEL_EOS_H_
+#endif  // BELAY_CHECKPOINT_EOS_H_

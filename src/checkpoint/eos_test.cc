@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/belay/model/eos.h"
+#include "checkpoint/eos.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "base/error_ids.h"
 #include "base/file.h"
 
-namespace belay::apps {
+namespace belay::checkpoint {
 namespace {
 
 using testing::ElementsAre;
@@ -43,4 +43,4 @@ TEST_F(EosTest, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace belay::apps
+}  // namespace belay::checkpoint

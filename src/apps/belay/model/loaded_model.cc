@@ -5,13 +5,13 @@
 #include <chrono>
 #include <utility>
 
-#include "apps/belay/model/eos.h"
 #include "apps/belay/model/gguf_tokenizer.h"
 #include "apps/belay/shell/interrupt.h"
 #include "apps/belay/shell/progress.h"
 #include "backends/registry.h"
 #include "base/cpu_count.h"
 #include "base/error_ids.h"
+#include "checkpoint/eos.h"
 
 namespace belay::apps {
 namespace {
@@ -106,8 +106,9 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
   Warn(loaded->gguf != nullptr ? loaded->gguf->report()
                                : loaded->checkpoint->report(),
        context);
-  BELAY_ASSIGN_OR_RETURN(loaded->eos_ids,
-                         EosIds(args.folder, loaded->config().eos_id));
+  BELAY_ASSIGN_OR_RETURN(
+      loaded->eos_ids,
+      checkpoint::EosIds(args.folder, loaded->config().eos_id));
   BELAY_ASSIGN_OR_RETURN(const ops::Numerics numerics,
                          NumericsFor(args.numerics, loaded->config()));
   BELAY_ASSIGN_OR_RETURN(
