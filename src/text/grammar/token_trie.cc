@@ -41,7 +41,9 @@ StatusOr<std::shared_ptr<const TokenTrie>> TokenTrie::Create(
   constexpr size_t kMaxBytes = std::numeric_limits<uint16_t>::max();
   for (int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
     const std::string_view bytes = tokenizer.BytesOf(id);
-    if (bytes.empty() || bytes.size() > kMaxBytes || added.contains(id)) {
+    // A byte that no text has must not spell a marker either.
+    if (bytes.empty() || bytes.size() > kMaxBytes || added.contains(id) ||
+        bytes.find(static_cast<char>(kMarkerByte)) != std::string_view::npos) {
       continue;
     }
     if (bytes.size() == 1) has_byte[static_cast<uint8_t>(bytes[0])] = true;

@@ -181,6 +181,18 @@ TEST_F(TokenMaskTest, TheTreeHoldsEveryTokenOnce) {
   }
 }
 
+TEST_F(TokenMaskTest, OnlyTheMarkersTokenSpellsAMarker) {
+  const auto tools = ParseJson(R"([{"name":"f"}])");
+  const auto grammar = CompileToolCalls(tools->items, {});
+  ASSERT_TRUE(grammar.ok());
+  auto masks = std::make_shared<TokenMasks>(*grammar, Trie());
+  TokenMatcher matcher(masks);
+  ASSERT_TRUE(matcher.AcceptBytes("\n\n<"));
+  const auto allowed = AllowedTokens(matcher, masks->n_words());
+  ASSERT_EQ(allowed.size(), 1u);
+  EXPECT_EQ(Trie()->BytesOf(allowed[0]), std::string_view("\xff\0", 2));
+}
+
 // The mask against the definition: each token by itself.
 TEST_F(TokenMaskTest, IsExactlyTheTokensThatGoOn) {
   const auto schema = ParseJson(R"({"properties":{"name":{"type":"string",
