@@ -20,18 +20,18 @@ inline size_t Min(size_t a, size_t b) { return a < b ? a : b; }
 // is that of v[i].
 inline __m512 SumAll(const __m512* v) {
   __m512 half[8];
-  for (int i = 0; i < 8; ++i) {
+  for (size_t i = 0; i < 8; ++i) {
     half[i] = _mm512_add_ps(_mm512_shuffle_f32x4(v[2 * i], v[2 * i + 1], 0x44),
                             _mm512_shuffle_f32x4(v[2 * i], v[2 * i + 1], 0xee));
   }
   __m512 quarter[4];  // four vectors each, one a 128-bit block
-  for (int i = 0; i < 4; ++i) {
+  for (size_t i = 0; i < 4; ++i) {
     quarter[i] =
         _mm512_add_ps(_mm512_shuffle_f32x4(half[2 * i], half[2 * i + 1], 0x88),
                       _mm512_shuffle_f32x4(half[2 * i], half[2 * i + 1], 0xdd));
   }
   __m512 two[2];
-  for (int i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; ++i) {
     two[i] = _mm512_add_ps(
         _mm512_shuffle_ps(quarter[2 * i], quarter[2 * i + 1], 0x44),
         _mm512_shuffle_ps(quarter[2 * i], quarter[2 * i + 1], 0xee));
@@ -69,7 +69,7 @@ void AddColumns(const HeadTile& tile, const uint16_t* p, const float* r,
   for (int t = 0; t < kT; ++t) {
     const __m512 factor = _mm512_set1_ps(r[t]);
     const float* from = acc + static_cast<size_t>(t) * tile.n_cols;
-    for (int i = 0; i < 4; ++i) {
+    for (size_t i = 0; i < 4; ++i) {
       sum[t][i] = _mm512_mul_ps(_mm512_loadu_ps(from + 16 * i), factor);
     }
   }
@@ -78,7 +78,7 @@ void AddColumns(const HeadTile& tile, const uint16_t* p, const float* r,
     // Without a second row its weight is zero.
     const uint16_t* odd = j + 1 < tile.n_rows ? even + tile.n_cols : even;
     __m512bh v[4];
-    for (int i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < 2; ++i) {
       const __m512i a = _mm512_loadu_si512(even + 32 * i);
       const __m512i b = _mm512_loadu_si512(odd + 32 * i);
       v[2 * i] = reinterpret_cast<__m512bh>(_mm512_unpacklo_epi16(a, b));
@@ -87,14 +87,14 @@ void AddColumns(const HeadTile& tile, const uint16_t* p, const float* r,
     for (int t = 0; t < kT; ++t) {
       const __m512bh weights = PairOf(p + static_cast<size_t>(t) * kTileRows,
                                       static_cast<int64_t>(j / 2));
-      for (int i = 0; i < 4; ++i) {
+      for (size_t i = 0; i < 4; ++i) {
         sum[t][i] = _mm512_dpbf16_ps(sum[t][i], v[i], weights);
       }
     }
   }
   for (int t = 0; t < kT; ++t) {
     float* to = acc + static_cast<size_t>(t) * tile.n_cols;
-    for (int i = 0; i < 4; ++i) _mm512_storeu_ps(to + 16 * i, sum[t][i]);
+    for (size_t i = 0; i < 4; ++i) _mm512_storeu_ps(to + 16 * i, sum[t][i]);
   }
 }
 

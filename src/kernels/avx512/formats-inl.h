@@ -95,7 +95,8 @@ struct Fp4 {
   static constexpr int kSteps = 16;
   static constexpr int kParts = 4;
   static constexpr bool kScaled = true;
-  static constexpr int64_t kVectorBytes = int64_t{kSteps} * 64 + kParts * 16;
+  static constexpr int64_t kVectorBytes =
+      int64_t{kSteps} * 64 + int64_t{kParts} * 16;
   __m512i table;
 
   Fp4() : table(_mm512_load_si512(kTable.values)) {}

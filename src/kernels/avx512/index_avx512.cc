@@ -115,7 +115,7 @@ void IndexScores(const IndexScoreParams& p) {
     kAddHeads[end - h - 1](p, h, sum);
     h = end;
   }
-  for (int v = 0; v < kVectors; ++v) {
+  for (size_t v = 0; v < kVectors; ++v) {
     _mm512_storeu_ps(p.scores + 16 * v, RoundLanes(sum[v]));
   }
 }

@@ -120,7 +120,7 @@ inline __attribute__((always_inline)) void AddStep(const Format& format,
                                                    int pair,
                                                    Parts<kV, kT>& part) {
   __m512bh w[kV][Format::kStepPairs];
-  for (int i = 0; i < kV; ++i) format.Decode(codes + i * 64, w[i]);
+  for (int64_t i = 0; i < kV; ++i) format.Decode(codes + i * 64, w[i]);
   for (int j = 0; j < Format::kStepPairs; ++j) {
     for (int t = 0; t < kT; ++t) {
       const __m512bh pair_of_x = PairOf(x[t], pair + j);
@@ -148,15 +148,15 @@ void MultiplyCodes(const Format& format, const Block& block, int64_t v,
       for (__m512& sum : row) sum = _mm512_setzero_ps();
     }
     for (int s = 0; s < kSteps; ++s) {
-      for (int i = 0; i < kV; ++i) Prefetch(ahead + i * 64);
+      for (int64_t i = 0; i < kV; ++i) Prefetch(ahead + i * 64);
       AddStep<Format, kV, kT>(format, codes, tokens.x,
                               (p * kSteps + s) * Format::kStepPairs, part);
       codes += block.width * 64;
-      ahead += kV * 64;
+      ahead += int64_t{kV} * 64;
     }
     for (int i = 0; i < kV; ++i) {
       const __m512 scale = ScaleOf<Format>(block, p, v + i);
-      for (int t = 0; t < kT; ++t) {
+      for (int64_t t = 0; t < kT; ++t) {
         AddPart<Format>(part[i][t], scale,
                         tokens.sums + t * kTileVectors + v + i);
       }
