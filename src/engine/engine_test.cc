@@ -4,101 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "backends/ref/ref.h"
-#include "engine/scripted_backend.h"
-#include "ops/communicator.h"
+#include "engine/testing/engine_fixture.h"
 
 namespace belay::engine {
 namespace {
-
-using Tokens = std::vector<int32_t>;
-
-// What greedy decoding answers, without an engine.
-Tokens Expected(const Tokens& prompt, int32_t n) {
-  uint64_t hash = 0;
-  for (const int32_t token : prompt) hash = ScriptHash(hash, token);
-  Tokens answer;
-  for (int32_t i = 0; i < n; ++i) {
-    answer.push_back(ScriptNext(hash));
-    hash = ScriptHash(hash, answer.back());
-  }
-  return answer;
-}
-
-Tokens Prompt(int32_t n, int32_t seed = 0) {
-  Tokens tokens;
-  for (int32_t i = 0; i < n; ++i) {
-    tokens.push_back((seed * 31 + i * 7 + i * i) % kPoison);
-  }
-  return tokens;
-}
-
-struct Answer {
-  Tokens tokens;
-  FinishReason finish = FinishReason::kNone;
-};
-
-class EngineTest : public ::testing::Test {
- protected:
-  EngineTest() : backend_(*sampler_) {}
-
-  StatusOr<std::unique_ptr<Engine>> Create(const EngineOptions& options) {
-    return Engine::Create({.config = &model_.config,
-                           .weights = &model_.weights,
-                           .backend = &backend_,
-                           .communicator = &single_},
-                          options);
-  }
-  std::unique_ptr<Engine> Make(const EngineOptions& options) {
-    auto engine = Create(options);
-    EXPECT_TRUE(engine.ok()) << engine.status();
-    return std::move(engine).value();
-  }
-
-  RequestId Submit(Engine& engine, Tokens prompt, int32_t max_tokens,
-                   SamplingParams sampling = {}, Tokens stop = {}) {
-    const auto id = engine.Submit({.prompt = std::move(prompt),
-                                   .max_tokens = max_tokens,
-                                   .sampling = sampling,
-                                   .stop_ids = std::move(stop)});
-    EXPECT_TRUE(id.ok()) << id.status();
-    return id.value_or(0);
-  }
-
-  // One step's events, put to the answers.
-  std::vector<Event> Step(Engine& engine) {
-    const auto events = engine.Step();
-    EXPECT_TRUE(events.ok()) << events.status();
-    if (!events.ok()) return {};
-    for (const Event& event : *events) {
-      Answer& answer = answers_[event.request];
-      EXPECT_EQ(answer.finish, FinishReason::kNone) << "after its end";
-      if (event.token >= 0) answer.tokens.push_back(event.token);
-      answer.finish = event.finish;
-    }
-    return {events->begin(), events->end()};
-  }
-  void Drain(Engine& engine) {
-    for (int i = 0; engine.HasWork(); ++i) {
-      ASSERT_LT(i, 5000);
-      Step(engine);
-    }
-  }
-
-  const std::unique_ptr<ops::Backend> sampler_ = ref::Create({}).value();
-  ScriptedModel model_;
-  ScriptedBackend backend_;
-  ops::SingleRank single_;
-  std::map<RequestId, Answer> answers_;
-};
-
-std::string ErrorOf(const Status& status) { return ErrorIdOf(status); }
 
 TEST_F(EngineTest, AnswersOneRequest) {
   const auto engine = Make({});

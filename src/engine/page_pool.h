@@ -21,20 +21,14 @@ class PagePool {
 
   int64_t n_free() const { return static_cast<int64_t>(free_.size()); }
 
-  // Appends `n` pages to `out`; n <= n_free().
-  void Take(int64_t n, std::vector<int32_t>& out) {
-    BELAY_CHECK(n <= n_free());
-    for (int64_t i = 0; i < n; ++i) {
-      out.push_back(free_.back());
-      free_.pop_back();
-    }
+  // n_free() > 0.
+  int32_t Take() {
+    BELAY_CHECK(!free_.empty());
+    const int32_t page = free_.back();
+    free_.pop_back();
+    return page;
   }
-
-  // Takes all pages back and clears the list.
-  void Return(std::vector<int32_t>& pages) {
-    free_.insert(free_.end(), pages.rbegin(), pages.rend());
-    pages.clear();
-  }
+  void Return(int32_t page) { free_.push_back(page); }
 
  private:
   std::vector<int32_t> free_;  // a stack: the page freed last is warm

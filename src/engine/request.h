@@ -38,7 +38,7 @@ struct SamplingParams {
 struct Request {
   std::vector<int32_t> prompt = {};  // at least one id
   int32_t max_tokens = 128;          // to generate, >= 1
-  SamplingParams sampling;
+  SamplingParams sampling = {};
   std::vector<int32_t> stop_ids = {};  // ids that end the answer (they are
                                        // emitted); usually the model's eos
   // Log probabilities of the drawn token and of so many of the likeliest ones,

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A back end for the engine's own tests: it computes nothing, but remembers
-// every token in the cache page where the engine put it, and answers with a
-// hash of what it reads back through the page table. Any token in a wrong
-// place, page or order changes the answer.
+// A back end for the engine's own tests: it computes nothing, but writes every
+// token into the cache page where the engine put it, and answers with a hash of
+// what it reads back through the page table. Any token in a wrong place, page
+// or order changes the answer. The window's ring and the compressor's hold the
+// tokens too, and a wrong one there changes the answer as well.
 #ifndef BELAY_ENGINE_SCRIPTED_BACKEND_H_
 #define BELAY_ENGINE_SCRIPTED_BACKEND_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -38,7 +39,9 @@ inline int32_t ScriptNext(uint64_t hash) {
 class ScriptedBackend final : public ops::Backend {
  public:
   // `sampler` does the sampling; borrowed.
-  explicit ScriptedBackend(ops::Backend& sampler) : sampler_(sampler) {}
+  explicit ScriptedBackend(ops::Backend& sampler) : sampler_(sampler) {
+    numerics_.mode = ops::NumericsMode::kExact;  // rows of whole words
+  }
 
   // The MTP block guesses wrong for every token whose position is a multiple
   // of this.
@@ -75,15 +78,54 @@ class ScriptedBackend final : public ops::Backend {
     return host;
   }
 
-  void Embed(const ops::EmbedParams&) override { in_mtp_ = false; }
+  void Embed(const ops::EmbedParams& p) override {
+    in_mtp_ = false;
+    tokens_ = p.token_ids;
+  }
   void AddBroadcast(const ops::AddBroadcastParams&) override { in_mtp_ = true; }
+  void KvProject(const ops::KvProjectParams& p) override {
+    for (int64_t t = 0; t < p.fresh.n_rows(); ++t) {
+      *p.fresh.row<int32_t>(t) = tokens_.as<int32_t>()[static_cast<size_t>(t)];
+    }
+  }
+  void KvStore(const ops::KvStoreParams& p) override {
+    for (const ops::Span& span : p.batch.spans) {
+      for (int32_t i = 0; i < span.n_tokens; ++i) {
+        *Ring<int32_t>(p.window.rows, span.slot, span.start_pos + i) =
+            *p.fresh.row<int32_t>(span.first_token + i);
+      }
+    }
+  }
+  // Checks the rows that the first block of each span pools from the ring.
+  void KvCompress(const ops::KvCompressParams& p) override {
+    ring_is_wrong_.assign(p.batch.spans.size(), false);
+    for (size_t s = 0; s < p.batch.spans.size(); ++s) {
+      const ops::Span& span = p.batch.spans[s];
+      const int32_t block = span.start_pos / 4;
+      for (int32_t pos = std::max(0, 4 * (block - 1)); pos < span.start_pos;
+           ++pos) {
+        if (*Ring<float>(p.state.raw, span.slot, pos) !=
+            static_cast<float>(*Place(p.batch, p.cache, span.slot, pos))) {
+          ring_is_wrong_[s] = true;
+        }
+      }
+    }
+    for (const ops::Span& span : p.batch.spans) {
+      for (int32_t i = 0; i < span.n_tokens; ++i) {
+        const int32_t flat = span.first_token + i;
+        const auto token = static_cast<float>(
+            tokens_.as<int32_t>()[static_cast<size_t>(flat)]);
+        *p.raw.row<float>(flat) = token;
+        *Ring<float>(p.state.raw, span.slot, span.start_pos + i) = token;
+      }
+    }
+  }
   void SparseAttention(const ops::SparseAttentionParams& p) override {
     hashes_.clear();
     poisoned_.clear();
-    for (const ops::Span& span : p.batch.spans) {
-      for (int32_t i = 0; i < span.n_tokens; ++i) {
-        Token(p.batch, span, i);
-      }
+    if (!in_mtp_) pages_ = p.compressed;
+    for (size_t s = 0; s < p.batch.spans.size(); ++s) {
+      for (int32_t i = 0; i < p.batch.spans[s].n_tokens; ++i) Token(p, s, i);
     }
   }
   void GatherRows(const ops::GatherRowsParams& p) override {
@@ -112,10 +154,7 @@ class ScriptedBackend final : public ops::Backend {
   void HcPost(const ops::HcPostParams&) override {}
   void HcHead(const ops::HcHeadParams&) override {}
   void QueryProject(const ops::QueryProjectParams&) override {}
-  void KvProject(const ops::KvProjectParams&) override {}
   void RopeTail(const ops::RopeTailParams&) override {}
-  void KvStore(const ops::KvStoreParams&) override {}
-  void KvCompress(const ops::KvCompressParams&) override {}
   void IndexerSelect(const ops::IndexerSelectParams&) override {}
   void AttentionOut(const ops::AttentionOutParams&) override {}
   void Route(const ops::RouteParams&) override {}
@@ -133,30 +172,55 @@ class ScriptedBackend final : public ops::Backend {
     mutable std::vector<std::byte> bytes_;
   };
 
-  // Where the batch's page table puts a position; -1 when it has no page.
-  static int64_t Place(const ops::BatchView& batch, int32_t slot,
-                       int32_t position) {
-    const int32_t page =
-        batch.page_table.row<int32_t>(slot)[position / kPageTokens];
-    return page < 0 ? -1 : page * kPageTokens + position % kPageTokens;
+  template <typename T>
+  static T* Ring(const TensorView& rows, int32_t slot, int32_t position) {
+    const int64_t n_ring = rows.dim(1);
+    const size_t row_bytes = rows.row_bytes() / static_cast<size_t>(n_ring);
+    return reinterpret_cast<T*>(rows.row<std::byte>(slot) +
+                                static_cast<size_t>(position % n_ring) *
+                                    row_bytes);
   }
 
-  void Token(const ops::BatchView& batch, const ops::Span& span, int32_t i) {
+  // Where the batch's page table puts the token of a position: four of them in
+  // each compressed row.
+  static int32_t* Place(const ops::BatchView& batch,
+                        const ops::PagedCache& pages, int32_t slot,
+                        int32_t position) {
+    const int32_t page =
+        batch.page_table.row<int32_t>(slot)[position / kPageTokens];
+    BELAY_CHECK(page >= 0);
+    const int32_t in_page = position % kPageTokens;
+    const size_t row_bytes = pages.format.bytes();
+    return reinterpret_cast<int32_t*>(pages.rows.row<std::byte>(page) +
+                                      static_cast<size_t>(in_page / 4) *
+                                          row_bytes) +
+           in_page % 4;
+  }
+
+  void Token(const ops::SparseAttentionParams& p, size_t s, int32_t i) {
+    const ops::Span& span = p.batch.spans[s];
     const int32_t token =
-        batch.token_ids
-            .as<int32_t>()[static_cast<size_t>(span.first_token + i)];
+        tokens_.as<int32_t>()[static_cast<size_t>(span.first_token + i)];
     const int32_t position = span.start_pos + i;
-    const int64_t place = Place(batch, span.slot, position);
-    BELAY_CHECK(place >= 0);
+    const auto at = [&](int32_t pos) {
+      return Place(p.batch, pages_, span.slot, pos);
+    };
     // The MTP block reads what the main layers wrote and adds one token.
-    if (!in_mtp_) memory_[place] = token;
+    if (!in_mtp_) *at(position) = token;
     uint64_t hash = 0;
-    for (int32_t p = 0; p <= position; ++p) {
-      hash = ScriptHash(hash, memory_[Place(batch, span.slot, p)]);
+    for (int32_t pos = 0; pos <= position; ++pos) {
+      hash = ScriptHash(hash, *at(pos));
     }
     if (in_mtp_) {
       hash = ScriptHash(hash, token);
       if ((position + 2) % wrong_every == 0) hash = ScriptHash(hash, 0);
+    } else {
+      bool wrong = ring_is_wrong_[s];
+      for (int32_t pos = std::max(0, position - p.window_size + 1);
+           pos < span.start_pos; ++pos) {
+        wrong |= *Ring<int32_t>(p.window.rows, span.slot, pos) != *at(pos);
+      }
+      if (wrong) hash = ScriptHash(hash, 0);
     }
     hashes_.push_back(hash);
     poisoned_.push_back(token == kPoison);
@@ -165,13 +229,15 @@ class ScriptedBackend final : public ops::Backend {
   ops::Backend& sampler_;
   ops::Numerics numerics_;
   bool in_mtp_ = false;
-  std::map<int64_t, int32_t> memory_;  // place -> token
-  std::vector<uint64_t> hashes_;       // of each flat token's prefix
+  ConstTensorView tokens_;           // of the pass
+  ops::PagedCache pages_;            // of the main layer
+  std::vector<bool> ring_is_wrong_;  // by span
+  std::vector<uint64_t> hashes_;     // of each flat token's prefix
   std::vector<bool> poisoned_;
   std::vector<int32_t> rows_;
 };
 
-// A model of one sliding layer and an MTP block without any weight.
+// A model of one layer of ratio 4 and an MTP block, without any weight.
 struct ScriptedModel {
   ScriptedModel() {
     config.dim = 8;
@@ -185,13 +251,14 @@ struct ScriptedModel {
     config.o_groups = 1;
     config.o_lora_rank = 8;
     config.window_size = 8;
-    config.compress_ratios = {0, 0};
+    config.compress_ratios = {4, 0};
     config.index_topk = 1;
     config.n_routed_experts = 1;
     config.n_activated_experts = 1;
     config.moe_inter_dim = 8;
     weights.layers.resize(1);
     weights.layers[0].rope = &weights.rope_main;
+    weights.layers[0].ratio = 4;
     weights.mtp.resize(1);
     weights.mtp[0].block.rope = &weights.rope_main;
   }

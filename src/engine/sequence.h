@@ -2,47 +2,73 @@
 #ifndef BELAY_ENGINE_SEQUENCE_H_
 #define BELAY_ENGINE_SEQUENCE_H_
 
-#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "engine/prefix/tree.h"
 #include "engine/request.h"
+#include "ops/sample.h"
 
 namespace belay::engine {
 
-// One request while it waits and runs.
+// One request while it waits and runs. Whatever grows has room from the start.
 struct Sequence {
   RequestId id = 0;
   SamplingParams sampling;
   std::vector<int32_t> stop_ids;
+  int32_t n_top_logprobs = -1;
+  std::shared_ptr<TokenConstraint> constraint;
+  int32_t priority = 0;
+  Clock::time_point deadline{};
+
   std::vector<int32_t> tokens;  // prompt, then generated; reserved to its limit
   int32_t n_prompt = 0;
-  int32_t n_limit = 0;   // tokens.size() at which it ends by length
-  int32_t n_cached = 0;  // positions whose rows are in the caches
-  int32_t draft = -1;    // the guessed next token, -1 = none
+  int32_t n_limit = 0;  // tokens.size() at which it ends by length
+  // The tokens by id, counted for the penalties; empty without any.
+  std::vector<ops::SeenToken> seen;
+
+  int32_t n_cached = 0;   // positions whose rows are in the caches
+  int32_t n_prefill = 0;  // tokens there were at admission: prompt, and the
+                          // answer so far of one that was preempted
+  int32_t draft = -1;     // the guessed next token, -1 = none
   int32_t slot = -1;
-  std::vector<int32_t> pages;  // ids; page p holds positions from 128 p
+  Clock::time_point admitted{};
+
+  std::vector<int32_t> pages;    // ids; page p holds positions from 128 p
+  std::vector<uint8_t> in_tree;  // [pages]: the prefix tree owns the page
+  PrefixKey key;
+  int32_t node = -1;      // the deepest tree node that it holds
+  int32_t n_linked = 0;   // pages down to that node
+  int32_t n_reused = -1;  // tokens found in the prefix cache; -1 = not admitted
+                          // yet
+  bool has_event = false;  // has had its first event
   bool cancelled = false;
   FinishReason finish = FinishReason::kNone;
 
   int32_t n_tokens() const { return static_cast<int32_t>(tokens.size()); }
   // Tokens whose rows are not in the caches yet; 1 while decoding.
   int32_t n_pending() const { return n_tokens() - n_cached; }
-  bool prefilling() const { return n_cached < n_prompt; }
-  bool is_stop(int32_t token) const {
-    return std::find(stop_ids.begin(), stop_ids.end(), token) != stop_ids.end();
+  bool prefilling() const { return n_cached < n_prefill; }
+  bool penalised() const {
+    return sampling.presence_penalty != 0 || sampling.frequency_penalty != 0 ||
+           sampling.repetition_penalty != 1;
+  }
+  // True when this one comes first: for admission, and last to be preempted.
+  bool before(const Sequence& other) const {
+    return priority > other.priority ||
+           (priority == other.priority && id < other.id);
   }
 
   // Adds a generated token and decides whether it was the last.
-  void Append(int32_t token) {
-    tokens.push_back(token);
-    if (is_stop(token)) {
-      finish = FinishReason::kStop;
-    } else if (n_tokens() >= n_limit) {
-      finish = FinishReason::kLength;
-    }
-  }
+  void Append(int32_t token);
 };
+
+// Checks `request` against a vocabulary of `vocab` and makes a sequence of it,
+// which may grow to `max_context` tokens; its id is still 0. Errors: ARG-003,
+// ARG-004, ARG-007, ENG-001, ENG-007.
+StatusOr<std::unique_ptr<Sequence>> MakeSequence(Request request, int64_t vocab,
+                                                 int64_t max_context);
 
 }  // namespace belay::engine
 

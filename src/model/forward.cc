@@ -84,13 +84,15 @@ class Pass {
                    cache.window.format, a_.fresh});
     ConstTensorView selection;
     if (layer_weights.ratio != 0) {
-      Compress(layer_weights, w.compressor, cache.state, cache.compressed,
-               /*hadamard=*/false);
+      hooks_.Compressed(layer, /*index=*/false,
+                        Compress(layer_weights, w.compressor, cache.state,
+                                 cache.compressed, /*hadamard=*/false));
       if (w.index_wq_b != nullptr) selection = Select(layer, layer_weights);
     }
     be_.SparseAttention({batch_, a_.q, w.sink, a_.fresh, cache.window,
                          static_cast<int>(c_.window_size), cache.compressed,
                          selection, a_.o});
+    hooks_.Window(layer, a_.fresh);
     be_.KvStore({batch_, a_.fresh, cache.window});
     be_.RopeTail({batch_.positions, rope, /*inverse=*/true, a_.o});
     be_.AttentionOut({a_.o.reshaped({batch_.n_tokens, a_.o.row_elements()}),
@@ -98,20 +100,24 @@ class Pass {
     comm_.AllReduceSum(a_.y);
   }
 
-  void Compress(const LayerWeights& layer, const CompressorWeights& w,
-                const ops::CompressorState& state, const ops::PagedCache& cache,
-                bool hadamard) {
-    const int64_t width = state.raw.dim(3);
+  // The raw rows of this step.
+  TensorView Compress(const LayerWeights& layer, const CompressorWeights& w,
+                      const ops::CompressorState& state,
+                      const ops::PagedCache& cache, bool hadamard) {
+    const TensorView raw =
+        a_.raw.reshaped({batch_.n_tokens, 2, state.raw.dim(3)});
     be_.KvCompress({batch_, a_.xn, w.view(), /*overlap=*/layer.ratio == 4,
-                    hadamard, *layer.rope, state, cache,
-                    a_.raw.reshaped({batch_.n_tokens, 2, width})});
+                    hadamard, *layer.rope, state, cache, raw});
+    return raw;
   }
 
   ConstTensorView Select(int layer, const LayerWeights& layer_weights) {
     const AttentionWeights& w = layer_weights.attn;
     const LayerCaches& cache = caches_.layers[static_cast<size_t>(layer)];
-    Compress(layer_weights, w.index_compressor, cache.index_state,
-             cache.index_keys, /*hadamard=*/true);
+    hooks_.Compressed(layer, /*index=*/true,
+                      Compress(layer_weights, w.index_compressor,
+                               cache.index_state, cache.index_keys,
+                               /*hadamard=*/true));
     be_.IndexerSelect(
         {batch_, a_.xn, a_.qr, w.index_wq_b.get(), w.index_weights_proj.get(),
          static_cast<int>(c_.index_n_heads),

@@ -9,5 +9,7 @@ TensorView Hooks::WantRouteScores(int) { return {}; }
 void Hooks::Routed(int, ConstTensorView, ConstTensorView) {}
 TensorView Hooks::WantIndexScores(int) { return {}; }
 void Hooks::Selected(int, TensorView) {}
+void Hooks::Window(int, ConstTensorView) {}
+void Hooks::Compressed(int, bool, ConstTensorView) {}
 
 }  // namespace belay::model

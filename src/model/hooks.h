@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks that hold an engine against an oracle: see every stage, put a
-// hidden state in, force routing and index selection. The functions here do
-// nothing, which is what a running engine uses.
+// The hooks that hold an engine against an oracle (see every stage, put a
+// hidden state in, force routing and index selection), and those by which it
+// keeps a resume point (model/resume.h). The functions here do nothing.
 #ifndef BELAY_MODEL_HOOKS_H_
 #define BELAY_MODEL_HOOKS_H_
 
@@ -29,6 +29,13 @@ class Hooks {
   virtual TensorView WantIndexScores(int layer);
   // The chosen rows [n_tokens, index_topk] i32, -1 = none. May be overwritten.
   virtual void Selected(int layer, TensorView selection);
+
+  // The step's KV rows [n_tokens, row bytes] u8, before they go to the ring.
+  // MTP block i is layer n_layers + i.
+  virtual void Window(int layer, ConstTensorView fresh);
+  // The step's raw compressor rows [n_tokens, 2, width] f32; `index`: of the
+  // indexer's compressor.
+  virtual void Compressed(int layer, bool index, ConstTensorView raw);
 };
 
 }  // namespace belay::model

@@ -131,7 +131,10 @@ StatusOr<std::unique_ptr<State>> CreateState(const spec::ModelConfig& config,
                  .slots = map.View(layout.at(Slot::kSlots)),
                  .logit_rows = map.View(layout.at(Slot::kLogitRows)),
                  .page_table = map.View(layout.at(Slot::kPageTable)),
-                 .sampled = map.View(layout.at(Slot::kSampled))};
+                 .sampled = map.View(layout.at(Slot::kSampled)),
+                 .logprobs = map.View(layout.at(Slot::kLogprobs)),
+                 .top_ids = map.View(layout.at(Slot::kTopIds)),
+                 .top_logprobs = map.View(layout.at(Slot::kTopLogprobs))};
   return state;
 }
 

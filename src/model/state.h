@@ -63,12 +63,15 @@ struct Caches {
 
 // The step's inputs and results at addresses that never change.
 struct StepBuffers {
-  TensorView token_ids;   // [T] i32
-  TensorView positions;   // [T] i32
-  TensorView slots;       // [T] i32
-  TensorView logit_rows;  // [R] i32
-  TensorView page_table;  // [n_slots, max_pages] i32
-  TensorView sampled;     // [R] i32
+  TensorView token_ids;     // [T] i32
+  TensorView positions;     // [T] i32
+  TensorView slots;         // [T] i32
+  TensorView logit_rows;    // [R] i32
+  TensorView page_table;    // [n_slots, max_pages] i32
+  TensorView sampled;       // [R] i32
+  TensorView logprobs;      // [R] f32
+  TensorView top_ids;       // [R, top_logprobs] i32
+  TensorView top_logprobs;  // [R, top_logprobs] f32
 };
 
 struct State {

@@ -82,6 +82,9 @@ class Backend {
                       std::span<std::byte> workspace) = 0;
   virtual void CopyIn(TensorView dst, const void* host_src) = 0;
   virtual void CopyOut(void* host_dst, ConstTensorView src) = 0;
+  // What `memory` holds is not needed any more: a back end may give it back to
+  // the system until it is written again. It reads as anything meanwhile.
+  virtual void Discard(TensorView memory) { static_cast<void>(memory); }
   // Waits for everything; the first device fault since the last call.
   virtual Status Finish() = 0;
 

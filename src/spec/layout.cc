@@ -101,6 +101,9 @@ void PlaceStep(const ModelConfig& c, const Layout& layout, Placer& p) {
   place(Slot::kLogitRows, DType::kI32, {rows});
   place(Slot::kPageTable, DType::kI32, {o.n_slots, layout.max_pages_per_slot});
   place(Slot::kSampled, DType::kI32, {rows});
+  place(Slot::kLogprobs, DType::kF32, {rows});
+  place(Slot::kTopIds, DType::kI32, {rows, o.top_logprobs});
+  place(Slot::kTopLogprobs, DType::kF32, {rows, o.top_logprobs});
 }
 
 LayerRegions PlaceLayer(const ModelConfig& c, const LayoutOptions& o, int ratio,
@@ -128,6 +131,33 @@ LayerRegions PlaceLayer(const ModelConfig& c, const LayoutOptions& o, int ratio,
       MemoryKind::kPages, DType::kU8,
       {o.n_pages, rows_per_page, static_cast<int64_t>(r.index_format.bytes())});
   return r;
+}
+
+// Gives the rows of a resume point their places and counts what a page holds.
+void PlanPrefixes(const ModelConfig& c, Layout& layout) {
+  const auto place = [&](int64_t n_rows, const Region& ring) {
+    const size_t row_bytes =
+        ring.bytes() /
+        static_cast<size_t>(ring.shape[0] * ring.shape[1]);  // slots, rows
+    const ResumeRows rows{layout.resume_point_bytes, n_rows, row_bytes};
+    layout.resume_point_bytes += static_cast<size_t>(n_rows) * row_bytes;
+    return rows;
+  };
+  for (LayerRegions& r : layout.layers) {
+    r.resume_window = place(c.window_size, r.window);
+    for (const Region* pages : {&r.pages, &r.index_pages}) {
+      if (!pages->exists()) continue;
+      layout.page_bytes +=
+          pages->bytes() / static_cast<size_t>(layout.options.n_pages);
+    }
+    if (r.ratio != 4) continue;
+    r.resume_state = place(r.ratio, r.state);
+    r.resume_index = place(r.ratio, r.index_state);
+  }
+  layout.n_resume_points = static_cast<int64_t>(layout.options.resume_bytes /
+                                                layout.resume_point_bytes);
+  layout.bytes_by_kind[static_cast<size_t>(MemoryKind::kResumePoints)] =
+      static_cast<size_t>(layout.n_resume_points) * layout.resume_point_bytes;
 }
 
 Status CheckCounts(const LayoutOptions& o) {
@@ -178,6 +208,8 @@ std::string_view MemoryKindName(MemoryKind kind) {
       return "step";
     case MemoryKind::kWorkspace:
       return "workspace";
+    case MemoryKind::kResumePoints:
+      return "resume_points";
     case MemoryKind::kCount:
       break;
   }
@@ -211,6 +243,7 @@ StatusOr<Layout> MakeLayout(const ModelConfig& config, const Rank& rank,
     const int ratio = config.compress_ratios[static_cast<size_t>(i)];
     layout.layers.push_back(PlaceLayer(config, layout.options, ratio, placer));
   }
+  PlanPrefixes(config, layout);
   return layout;
 }
 

@@ -50,6 +50,9 @@ enum class Slot : uint8_t {
   kLogitRows,
   kPageTable,
   kSampled,
+  kLogprobs,
+  kTopIds,
+  kTopLogprobs,
   kCount,
 };
 
@@ -61,6 +64,7 @@ enum class MemoryKind : uint8_t {
   kPages,            // compressed KV rows and indexer rows
   kStep,             // inputs and results of a step, logits
   kWorkspace,        // operators' scratch
+  kResumePoints,     // of the prefix cache, in host memory
   kCount,
 };
 std::string_view MemoryKindName(MemoryKind kind);  // "activations", ...
@@ -72,9 +76,11 @@ struct LayoutOptions {
   int64_t max_context = 4096;  // positions of one sequence
   int64_t n_pages = 0;         // 0 = enough for every slot at max_context
   int64_t draft_len = 0;       // draft tokens that can be taken back
+  int64_t top_logprobs = 20;   // likeliest tokens that a row can list
   bool exact = false;          // f32 activations and cache rows
   bool mtp = false;            // place the MTP blocks' caches too
   size_t workspace_bytes = 0;  // what the back end's operators ask for
+  size_t resume_bytes = 0;     // resume points may have; 0 = no prefix cache
   RowKind kv_rows = RowKind::kFp8Rope;  // of the back end; exact: kF32
   RowKind index_rows = RowKind::kFp4;   // of the back end; exact: kF32
 };
@@ -85,6 +91,13 @@ struct Region {
   Shape shape;
   size_t bytes() const;
   bool exists() const { return shape.rank() != 0; }
+};
+
+// Rows of one ring at a page border, in the block of a resume point.
+struct ResumeRows {
+  size_t offset = 0;   // from the block's start
+  int64_t n_rows = 0;  // the last positions before the border; 0 = nothing
+  size_t row_bytes = 0;
 };
 
 // The caches of one layer; a region that the layer has no use for does not
@@ -98,6 +111,13 @@ struct LayerRegions {
   Region pages;            // [n_pages, kPageTokens / ratio, row bytes] u8
   Region index_state;      // [n_slots, rows + draft, 2, 2 * index_head_dim] f32
   Region index_pages;      // [n_pages, kPageTokens / ratio, index row bytes] u8
+  // What a sequence needs to go on at a page border, beside its pages: the
+  // window, and the raw rows that the next compressed row still pools. That is
+  // a block of 4 at ratio 4 (overlap) and nothing at ratio 128, whose blocks
+  // end where pages end.
+  ResumeRows resume_window;
+  ResumeRows resume_state;
+  ResumeRows resume_index;
 };
 
 struct Layout {
@@ -106,11 +126,18 @@ struct Layout {
   int64_t max_pages_per_slot = 0;
   std::array<Region, static_cast<size_t>(Slot::kCount)> slots;
   std::vector<LayerRegions> layers;  // main layers, then MTP blocks
-  size_t total_bytes = 0;  // of all regions; the workspace is beside them
+  size_t total_bytes = 0;  // of all regions; workspace and resume points are
+                           // beside them
+  size_t page_bytes = 0;   // of one cache page in all layers
+  size_t resume_point_bytes = 0;
+  int64_t n_resume_points = 0;  // what resume_bytes holds
   std::array<size_t, static_cast<size_t>(MemoryKind::kCount)> bytes_by_kind{};
 
-  // Regions and workspace: what a budget has to hold.
-  size_t all_bytes() const { return total_bytes + options.workspace_bytes; }
+  // Regions, workspace and resume points: what a budget has to hold.
+  size_t all_bytes() const {
+    return total_bytes + options.workspace_bytes +
+           static_cast<size_t>(n_resume_points) * resume_point_bytes;
+  }
   const Region& at(Slot slot) const { return slots[static_cast<size_t>(slot)]; }
 };
 

@@ -87,6 +87,29 @@ TEST(LayoutTest, RowsHaveThePublishedSizes) {
   EXPECT_FALSE(layout->layers[2].index_pages.exists());
 }
 
+// A window of 128 rows a layer, and at ratio 4 the block before: 4 raw rows of
+// 2 x 1024 floats and 4 of 2 x 256 for the indexer.
+TEST(LayoutTest, ResumePointsAreThinnedByTheirBudget) {
+  LayoutOptions options;
+  options.mtp = true;
+  const size_t point = 5 * 128 * 583 + 2 * (4 * 2 * 1024 * 4 + 4 * 2 * 256 * 4);
+  options.resume_bytes = 3 * point + point / 2;
+  const auto layout = MakeLayout(FlashLike(), Rank{}, options);
+  ASSERT_TRUE(layout.ok());
+  EXPECT_EQ(layout->resume_point_bytes, point);
+  EXPECT_EQ(layout->n_resume_points, 3);
+  EXPECT_EQ(layout->all_bytes(), layout->total_bytes + 3 * point);
+  EXPECT_EQ(
+      layout->bytes_by_kind[static_cast<size_t>(MemoryKind::kResumePoints)],
+      3 * point);
+  EXPECT_EQ(layout->page_bytes, 2u * 32 * (583 + 68) + 583);
+  const LayerRegions& csa = layout->layers[1];
+  EXPECT_EQ(csa.resume_state.n_rows, 4);
+  EXPECT_EQ(csa.resume_state.row_bytes, 2u * 1024 * 4);
+  EXPECT_EQ(csa.resume_state.offset, 2u * 128 * 583);
+  EXPECT_EQ(layout->layers[2].resume_state.n_rows, 0);
+}
+
 TEST(LayoutTest, ARankHasItsShare) {
   const auto whole = MakeLayout(FlashLike(), Rank{}, LayoutOptions{});
   const auto half = MakeLayout(FlashLike(), Rank{2, 1, 2, 1}, LayoutOptions{});

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/buffer.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -35,6 +38,17 @@ TensorView Buffer::view(DType dtype, const Shape& shape, size_t offset) const {
   const TensorView view(static_cast<std::byte*>(data()) + offset, dtype, shape);
   BELAY_CHECK(offset + view.bytes() <= bytes_);
   return view;
+}
+
+void DiscardMemory(void* data, size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  const size_t skipped = AlignUp(begin, page) - begin;
+  if (bytes < skipped + page) return;
+  const size_t whole = (bytes - skipped) / page * page;
+  // What cannot be given back stays: a wish, not a promise.
+  static_cast<void>(
+      madvise(static_cast<std::byte*>(data) + skipped, whole, MADV_DONTNEED));
 }
 
 TensorView Arena::Allocate(DType dtype, const Shape& shape) {

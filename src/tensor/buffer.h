@@ -42,6 +42,10 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
+// Gives the whole pages inside [data, data + bytes) of anonymous memory back to
+// the system; they read as zeros when they are touched again.
+void DiscardMemory(void* data, size_t bytes);
+
 // Places tensors one after another in memory that it borrows. Allocate() past
 // the end is a bug of the layout, hence a CHECK.
 class Arena {

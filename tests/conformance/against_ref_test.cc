@@ -425,10 +425,23 @@ TEST_P(AgainstRefTest, CopiesAndSamplesAreEqual) {
     const std::vector<float> h = random.Values(3 * 4 * n);
     const std::vector<float> e = random.Values(3 * n);
     const std::vector<float> logits = random.Values(3 * n, 4.0f);
-    const std::vector<ops::SampleRow> rows = {
-        {.temperature = 0.8f, .top_p = 0.95f, .seed = 3, .position = 5},
-        {.temperature = 1.5f, .top_k = 20, .min_p = 0.01f, .seed = 4},
-        {.temperature = 0.0f}};
+    std::vector<ops::SeenToken> seen = {{0, 3}};
+    if (n > 1) seen.push_back({static_cast<int32_t>(n) / 2, 1});
+    const std::vector<ops::SampleRow> rows = {{.temperature = 0.8f,
+                                               .top_p = 0.95f,
+                                               .seed = 3,
+                                               .position = 5,
+                                               .repetition_penalty = 1.3f,
+                                               .seen = seen,
+                                               .n_top = 7},
+                                              {.temperature = 1.5f,
+                                               .top_k = 20,
+                                               .min_p = 0.01f,
+                                               .seed = 4,
+                                               .presence_penalty = 0.3f,
+                                               .frequency_penalty = 0.7f,
+                                               .seen = seen},
+                                              {.n_top = 7}};
     const auto run = [&](Device& device) {
       const TensorView hp = device.Put(DType::kBF16, {3, 4, n}, h);
       const TensorView out = device.Zeros(DType::kBF16, {3, 4, n});
@@ -442,12 +455,21 @@ TEST_P(AgainstRefTest, CopiesAndSamplesAreEqual) {
                           .table = device.Put(DType::kBF16, {3, n}, e),
                           .h = embedded});
       const TensorView ids = device.Zeros(DType::kI32, {3});
+      const TensorView logprobs = device.Zeros(DType::kF32, {3});
+      const TensorView top_ids = device.Zeros(DType::kI32, {3, 7});
+      const TensorView top_logprobs = device.Zeros(DType::kF32, {3, 7});
       device.ops().Sample({.logits = device.Put(DType::kF32, {3, n}, logits),
                            .rows = rows,
-                           .biases = {},
-                           .allowed = {},
-                           .ids = ids});
+                           .ids = ids,
+                           .logprobs = logprobs,
+                           .top_ids = top_ids,
+                           .top_logprobs = top_logprobs});
       std::vector<float> all = device.Get(picked);
+      for (const float v : device.Get(logprobs)) all.push_back(v);
+      for (const float v : device.Get(top_logprobs)) all.push_back(v);
+      for (const int32_t id : device.GetInts(top_ids)) {
+        all.push_back(static_cast<float>(id));
+      }
       for (const float v : device.Get(embedded)) all.push_back(v);
       for (const int32_t id : device.GetInts(ids)) {
         all.push_back(static_cast<float>(id));

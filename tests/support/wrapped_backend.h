@@ -39,6 +39,7 @@ class WrappedBackend : public ops::Backend {
   void CopyOut(void* dst, ConstTensorView src) override {
     inner_->CopyOut(dst, src);
   }
+  void Discard(TensorView memory) override { inner_->Discard(memory); }
   Status Finish() override { return inner_->Finish(); }
   StatusOr<std::unique_ptr<ops::BoundLinear>> BindLinear(
       const ops::LinearSource& source) override {

@@ -131,6 +131,10 @@ void CpuBackend::CopyOut(void* host_dst, ConstTensorView src) {
   }
 }
 
+void CpuBackend::Discard(TensorView memory) {
+  if (memory.is_contiguous()) DiscardMemory(memory.data(), memory.bytes());
+}
+
 StatusOr<std::unique_ptr<ops::BoundLinear>> CpuBackend::BindLinear(
     const ops::LinearSource& source) {
   BELAY_ASSIGN_OR_RETURN(std::unique_ptr<CpuLinear> linear,

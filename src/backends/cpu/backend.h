@@ -60,6 +60,7 @@ class CpuBackend final : public ops::Backend {
               std::span<std::byte> workspace) override;
   void CopyIn(TensorView dst, const void* host_src) override;
   void CopyOut(void* host_dst, ConstTensorView src) override;
+  void Discard(TensorView memory) override;
   Status Finish() override { return absl::OkStatus(); }
   StatusOr<std::unique_ptr<ops::BoundLinear>> BindLinear(
       const ops::LinearSource& source) override;

@@ -405,9 +405,10 @@ void TestLayer::State::Head(int64_t n) {
       {.weight = head.get(), .x = Rows(last, n), .logits = Rows(logits, n)});
   b.Sample({.logits = Rows(logits, n),
             .rows = sample_rows,
-            .biases = {},
-            .allowed = {},
-            .ids = Rows(sampled, n)});
+            .ids = Rows(sampled, n),
+            .logprobs = {},
+            .top_ids = {},
+            .top_logprobs = {}});
   b.AddBroadcast({.e = Rows(x, n), .hp = Rows(h, n), .h_out = Rows(h, n)});
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "backends/cpu/backend.h"
@@ -26,26 +27,47 @@ Key KeyOf(float logit, int32_t id) {
 
 int32_t IdOf(Key key) { return static_cast<int32_t>(key & 0xffffffffu); }
 
-// Copies a row's logits and adds its corrections.
-void Correct(const ops::SampleParams& p, int64_t row, float* biased) {
-  std::copy_n(p.logits.row<float>(row), p.logits.dim(1), biased);
-  for (const ops::LogitBias& b : p.biases) {
-    if (b.row == row) biased[b.token] += b.bias;
+float Penalised(float logit, const ops::SampleRow& row, int32_t n_generated) {
+  const float r = row.repetition_penalty;
+  float l = logit > 0 ? logit / r : logit * r;
+  if (n_generated == 0) return l;
+  l -= row.presence_penalty;
+  const float frequency =
+      row.frequency_penalty * static_cast<float>(n_generated);
+  return l - frequency;
+}
+
+// Copies a row's logits and corrects them.
+void Correct(const ops::SampleRow& row, std::span<const float> logits,
+             float* corrected) {
+  std::copy(logits.begin(), logits.end(), corrected);
+  bool has_draft = row.draft >= 0;
+  for (const ops::SeenToken& seen : row.seen) {
+    int32_t n_generated = seen.n_generated;
+    if (has_draft && seen.token == row.draft) {
+      ++n_generated;
+      has_draft = false;
+    }
+    float& l = corrected[seen.token];
+    l = Penalised(l, row, n_generated);
   }
+  if (has_draft) {
+    corrected[row.draft] = Penalised(corrected[row.draft], row, 1);
+  }
+  for (const auto& [token, bias] : row.biases) corrected[token] += bias;
 }
 
 // The tokens that may be drawn, in order of id; their number.
-int64_t Candidates(const ops::SampleParams& p, int64_t row, const float* biased,
-                   Key* keys) {
+int64_t Candidates(const ops::SampleRow& row, const float* corrected,
+                   int64_t n_vocab, Key* keys) {
   int64_t n = 0;
-  for (int64_t id = 0; id < p.logits.dim(1); ++id) {
-    if (!p.allowed.empty()) {
-      const auto word =
-          static_cast<uint32_t>(p.allowed.row<int32_t>(row)[id / 32]);
-      if (((word >> (id % 32)) & 1u) == 0) continue;
+  for (int64_t id = 0; id < n_vocab; ++id) {
+    if (!row.allowed.empty()) {
+      const uint64_t word = row.allowed[static_cast<size_t>(id / 64)];
+      if (((word >> (id % 64)) & 1u) == 0) continue;
     }
-    if (!std::isfinite(biased[id])) continue;
-    keys[n++] = KeyOf(biased[id], static_cast<int32_t>(id));
+    if (!std::isfinite(corrected[id])) continue;
+    keys[n++] = KeyOf(corrected[id], static_cast<int32_t>(id));
   }
   return n;
 }
@@ -120,19 +142,65 @@ int32_t SampleOne(const ops::SampleRow& row, const float* biased, Key* keys,
   return IdOf(keys[PrefixWith(p, n, u * Total(p, n), false) - 1]);
 }
 
+// The `n_top` likeliest of the finite logits to `top`, best first; their
+// number.
+int64_t Likeliest(std::span<const float> logits, int64_t n_top, Key* top) {
+  int64_t n = 0;
+  for (size_t id = 0; id < logits.size(); ++id) {
+    if (!std::isfinite(logits[id])) continue;
+    const Key key = KeyOf(logits[id], static_cast<int32_t>(id));
+    if (n == n_top && key > top[n - 1]) continue;
+    if (n < n_top) ++n;
+    int64_t place = n - 1;
+    for (; place > 0 && key < top[place - 1]; --place) {
+      top[place] = top[place - 1];
+    }
+    top[place] = key;
+  }
+  return n;
+}
+
+void LogProbabilities(const ops::SampleParams& p, int64_t r, int32_t id,
+                      Key* top) {
+  const int64_t n_top = p.rows[static_cast<size_t>(r)].n_top;
+  const std::span<const float> logits(p.logits.row<float>(r),
+                                      static_cast<size_t>(p.logits.dim(1)));
+  const auto at = [&](int32_t token) {
+    return logits[static_cast<size_t>(token)];
+  };
+  const int64_t n = Likeliest(logits, std::max<int64_t>(n_top, 1), top);
+  const double max = at(IdOf(top[0]));
+  double sum = 0.0;
+  for (const float l : logits) {
+    if (std::isfinite(l)) sum += std::exp(l - max);
+  }
+  const auto logprob = [&](int32_t token) {
+    return static_cast<float>(at(token) - max - std::log(sum));
+  };
+  *p.logprobs.row<float>(r) = logprob(id);
+  for (int64_t i = 0; i < n_top; ++i) {
+    p.top_ids.row<int32_t>(r)[i] = i < n ? IdOf(top[i]) : -1;
+    p.top_logprobs.row<float>(r)[i] = i < n ? logprob(IdOf(top[i])) : 0.0f;
+  }
+}
+
 }  // namespace
 
 void CpuBackend::Sample(const ops::SampleParams& p) {
   Parallel(p.logits.n_rows(), [&](size_t r, int thread) {
-    const auto row = static_cast<int64_t>(r);
-    const int64_t vocab = p.logits.dim(1);
+    const auto i = static_cast<int64_t>(r);
+    const int64_t n_vocab = p.logits.dim(1);
+    const ops::SampleRow& row = p.rows[r];
     Scratch scratch = workspace_.thread(thread);
-    float* biased = scratch.Take<float>(vocab);
-    Key* keys = scratch.Take<Key>(vocab);
-    Key* other = scratch.Take<Key>(vocab);
-    Correct(p, row, biased);
-    p.ids.as<int32_t>()[r] = SampleOne(p.rows[r], biased, keys,
-                                       Candidates(p, row, biased, keys), other);
+    float* corrected = scratch.Take<float>(n_vocab);
+    Key* keys = scratch.Take<Key>(n_vocab);
+    Key* other = scratch.Take<Key>(n_vocab);
+    Correct(row, {p.logits.row<float>(i), static_cast<size_t>(n_vocab)},
+            corrected);
+    const int32_t id = SampleOne(
+        row, corrected, keys, Candidates(row, corrected, n_vocab, keys), other);
+    p.ids.as<int32_t>()[r] = id;
+    if (row.n_top >= 0 && id >= 0) LogProbabilities(p, i, id, keys);
   });
 }
 

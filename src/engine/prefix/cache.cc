@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/prefix/cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace belay::engine {
+namespace {
+
+// Borders that one step can cross.
+size_t MaxCaptures(const spec::Layout& layout) {
+  return static_cast<size_t>(layout.options.max_tokens / kPageTokens +
+                             layout.options.n_slots);
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<PrefixCache>> PrefixCache::Create(
+    const spec::Layout& layout, const model::Caches& caches,
+    ops::Backend& backend) {
+  BELAY_ASSIGN_OR_RETURN(
+      Buffer memory,
+      Buffer::Create(static_cast<size_t>(layout.n_resume_points) *
+                     layout.resume_point_bytes));
+  return std::unique_ptr<PrefixCache>(
+      new PrefixCache(layout, caches, backend, std::move(memory)));
+}
+
+PrefixCache::PrefixCache(const spec::Layout& layout,
+                         const model::Caches& caches, ops::Backend& backend,
+                         Buffer memory)
+    : layout_(layout),
+      resume_(layout, caches, backend, MaxCaptures(layout)),
+      memory_(std::move(memory)),
+      pool_(layout.options.n_pages),
+      tree_(layout.n_resume_points > 0 ? layout.options.n_pages : 0),
+      points_(static_cast<size_t>(layout.n_resume_points)) {
+  free_points_.reserve(points_.size());
+  for (auto i = static_cast<int32_t>(points_.size()); i > 0; --i) {
+    free_points_.push_back(i - 1);
+  }
+  pending_.reserve(MaxCaptures(layout));
+}
+
+void PrefixCache::SetKeeping(bool keeping) {
+  keeping_ = keeping;
+  if (keeping) return;
+  DropUnused();
+  for (const int32_t point : free_points_) {
+    DiscardMemory(PointData(point), layout_.resume_point_bytes);
+  }
+}
+
+void PrefixCache::DropUnused() {
+  while (tree_.n_unused() > 0) resume_.DiscardPage(EvictOldest());
+}
+
+std::span<const int32_t> PrefixCache::PageIds(const Sequence& s,
+                                              int32_t page) const {
+  return std::span(s.tokens).subspan(static_cast<size_t>(page) * kPageTokens,
+                                     kPageTokens);
+}
+
+std::byte* PrefixCache::PointData(int32_t point) const {
+  return static_cast<std::byte*>(memory_.data()) +
+         static_cast<size_t>(point) * layout_.resume_point_bytes;
+}
+
+// --- Pages ---
+
+// Returns the page that became free.
+int32_t PrefixCache::EvictOldest() {
+  const int32_t node = tree_.Oldest();
+  BELAY_CHECK(node >= 0);
+  const int32_t page = tree_.node(node).page;
+  const int32_t point = tree_.node(node).resume;
+  if (point >= 0) FreePoint(point);
+  tree_.Remove(node);
+  pool_.Return(page);
+  return page;
+}
+
+void PrefixCache::Take(int64_t n, Sequence& s) {
+  while (pool_.n_free() < n) EvictOldest();
+  for (int64_t i = 0; i < n; ++i) {
+    s.pages.push_back(pool_.Take());
+    s.in_tree.push_back(0);
+  }
+}
+
+// --- Resume points ---
+
+void PrefixCache::FreePoint(int32_t point) {
+  points_[static_cast<size_t>(point)].node = -1;
+  free_points_.push_back(point);
+}
+
+// The point whose loss costs least: the pages to compute again from the point
+// above it, worth less the more requests have come since it was used. Equal
+// ones go from the top of their prompt down, so that a long prompt under a
+// small budget keeps points at even distances.
+int32_t PrefixCache::LeastUsefulPoint() const {
+  int32_t best = -1;
+  uint64_t best_gap = 0, best_age = 1;
+  int32_t best_depth = 0;
+  for (size_t i = 0; i < points_.size(); ++i) {
+    const int32_t node = points_[i].node;
+    if (node < 0) continue;
+    const int32_t depth = tree_.node(node).depth;
+    int32_t above = tree_.node(node).parent;
+    while (above >= 0 && tree_.node(above).resume < 0) {
+      above = tree_.node(above).parent;
+    }
+    const auto gap = static_cast<uint64_t>(
+        depth - (above >= 0 ? tree_.node(above).depth : 0));
+    const uint64_t age = n_lookups_ - points_[i].used + 1;
+    // gap / age < best_gap / best_age
+    const uint64_t mine = gap * best_age;
+    const uint64_t other = best_gap * age;
+    if (best >= 0 && (mine > other || (mine == other && depth >= best_depth))) {
+      continue;
+    }
+    best = static_cast<int32_t>(i);
+    best_gap = gap;
+    best_age = age;
+    best_depth = depth;
+  }
+  return best;
+}
+
+// -1 when all of them are being filled.
+int32_t PrefixCache::TakePoint() {
+  if (free_points_.empty()) {
+    const int32_t victim = LeastUsefulPoint();
+    if (victim < 0) return -1;
+    tree_.node(points_[static_cast<size_t>(victim)].node).resume = -1;
+    FreePoint(victim);
+  }
+  const int32_t point = free_points_.back();
+  free_points_.pop_back();
+  return point;
+}
+
+// --- A sequence's way ---
+
+void PrefixCache::Open(Sequence& s) {
+  BELAY_CHECK(s.pages.empty() && s.node < 0);
+  s.n_linked = 0;
+  s.n_cached = 0;
+  if (!enabled()) return;
+  const int32_t n_full = (s.n_tokens() - 1) / kPageTokens;
+  int32_t node = -1;
+  int32_t best = -1;
+  for (int32_t page = 0; page < n_full; ++page) {
+    const int32_t child = tree_.Find(node, s.key, PageIds(s, page));
+    if (child < 0) break;
+    node = child;
+    if (tree_.node(node).resume >= 0) best = node;
+  }
+  if (best < 0) return;
+  tree_.Hold(best);
+  s.node = best;
+  s.n_linked = tree_.node(best).depth;
+  s.n_cached = s.n_linked * kPageTokens;
+  s.pages.resize(static_cast<size_t>(s.n_linked));
+  s.in_tree.assign(s.pages.size(), 1);
+  for (int32_t i = best; i >= 0; i = tree_.node(i).parent) {
+    s.pages[static_cast<size_t>(tree_.node(i).depth - 1)] = tree_.node(i).page;
+  }
+}
+
+void PrefixCache::Restore(const Sequence& s) {
+  ++n_lookups_;
+  if (s.node < 0) return;
+  const int32_t point = tree_.node(s.node).resume;
+  points_[static_cast<size_t>(point)].used = n_lookups_;
+  resume_.Restore(s.slot, s.n_cached, PointData(point));
+}
+
+void PrefixCache::Close(Sequence& s) {
+  for (size_t i = 0; i < s.pages.size(); ++i) {
+    if (s.in_tree[i] != 0) continue;
+    pool_.Return(s.pages[i]);
+    if (!keeping_) resume_.DiscardPage(s.pages[i]);
+  }
+  s.pages.clear();
+  s.in_tree.clear();
+  tree_.Release(s.node);
+  s.node = -1;
+  s.n_linked = 0;
+  s.n_cached = 0;
+  if (!keeping_) DropUnused();
+}
+
+// --- A step ---
+
+void PrefixCache::BeginStep() {
+  resume_.Clear();
+  pending_.clear();
+}
+
+void PrefixCache::Capture(const Sequence& s, const ops::Span& span) {
+  if (!enabled() || !keeping_) return;
+  const int32_t end = span.start_pos + span.n_tokens;
+  int32_t node = s.node;
+  bool known = true;  // the tree has all pages so far
+  for (int32_t border = (span.start_pos / kPageTokens + 1) * kPageTokens;
+       border <= end; border += kPageTokens) {
+    // A draft is not among the tokens yet.
+    known =
+        known && border <= s.n_tokens() &&
+        s.n_linked * kPageTokens == span.start_pos / kPageTokens * kPageTokens;
+    if (known) {
+      node = tree_.Find(node, s.key, PageIds(s, border / kPageTokens - 1));
+      known = node >= 0;
+      if (known && tree_.node(node).resume >= 0) continue;
+    }
+    const int32_t point = TakePoint();
+    if (point < 0) return;
+    pending_.push_back({s.id, border, point});
+    resume_.Capture(span, border, PointData(point));
+  }
+}
+
+void PrefixCache::Attach(const Sequence& s, int32_t border, int32_t node) {
+  for (Pending& pending : pending_) {
+    if (pending.request != s.id || pending.border != border) continue;
+    if (tree_.node(node).resume >= 0) return;  // another one was faster
+    tree_.node(node).resume = pending.point;
+    points_[static_cast<size_t>(pending.point)] = {node, n_lookups_};
+    pending.point = -1;
+    return;
+  }
+}
+
+void PrefixCache::Extend(Sequence& s) {
+  if (!enabled() || !keeping_) return;
+  while ((s.n_linked + 1) * kPageTokens <= s.n_cached) {
+    const std::span<const int32_t> ids = PageIds(s, s.n_linked);
+    const auto page = static_cast<size_t>(s.n_linked);
+    int32_t child = tree_.Find(s.node, s.key, ids);
+    if (child < 0) {
+      child = tree_.Insert(s.node, s.key, ids, s.pages[page]);
+      s.in_tree[page] = 1;
+    }
+    tree_.HoldChild(child);
+    s.node = child;
+    ++s.n_linked;
+    Attach(s, s.n_linked * kPageTokens, child);
+  }
+}
+
+void PrefixCache::EndStep() {
+  for (Pending& pending : pending_) {
+    if (pending.point >= 0) FreePoint(pending.point);
+  }
+  pending_.clear();
+}
+
+}  // namespace belay::engine
