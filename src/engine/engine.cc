@@ -78,8 +78,11 @@ Status EngineImpl::Init() {
   ops::Backend& backend = *parts_.backend;
   BELAY_ASSIGN_OR_RETURN(state_,
                          model::CreateState(*parts_.config, layout_, backend));
-  BELAY_ASSIGN_OR_RETURN(cache_,
-                         PrefixCache::Create(layout_, state_->caches, backend));
+  BELAY_ASSIGN_OR_RETURN(std::unique_ptr<PrefixSpill> spill,
+                         OpenSpill(options_, layout_));
+  BELAY_ASSIGN_OR_RETURN(
+      cache_,
+      PrefixCache::Create(layout_, state_->caches, backend, std::move(spill)));
   inputs_ = std::make_unique<StepInputs>(layout_, state_->step);
   scheduler_ = std::make_unique<Scheduler>(layout_, *cache_, *inputs_);
   sampler_ = std::make_unique<Sampler>(layout_, state_->step, backend);
@@ -260,6 +263,8 @@ StatusOr<std::span<const Event>> EngineImpl::Step() {
     const size_t n_generated = events_.size() - n_events;
     scheduler_->Sweep(start, events_);
     CountStep(start, n_generated);
+  } else {
+    cache_->Idle();
   }
   UpdateStats();
   return std::span<const Event>(events_);
@@ -290,6 +295,9 @@ void EngineImpl::UpdateStats() {
   s.n_prefix_hits = scheduler_->n_prefix_hits();
   s.n_prefix_misses = scheduler_->n_prefix_misses();
   s.n_prefix_tokens = scheduler_->n_prefix_tokens();
+  s.n_spill_writes = cache_->n_spill_writes();
+  s.n_spill_reads = cache_->n_spill_reads();
+  s.n_spill_damaged = cache_->n_spill_damaged();
   s.n_waiting = scheduler_->n_waiting();
   s.n_running = scheduler_->n_running();
   s.batch_limit = guard_.batch_limit();

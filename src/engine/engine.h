@@ -136,7 +136,8 @@ class Engine {
   virtual bool HasWork() const = 0;
 
   // Admits what fits, runs one batch, and gives its events; they stay valid
-  // until the next call. A device fault is returned as the status.
+  // until the next call. A device fault is returned as the status. Without work
+  // it hands a page to the spill folder, if one is not there yet.
   virtual StatusOr<std::span<const Event>> Step() = 0;
 
   virtual const EngineStats& stats() const = 0;

@@ -9,9 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "backends/ref/ref.h"
 #include "engine/testing/engine_fixture.h"
 
 namespace belay::engine {
+
+std::unique_ptr<ops::Backend> MakeSamplingBackend() {
+  return ref::Create({}).value();
+}
+
 namespace {
 
 TEST_F(EngineTest, AnswersOneRequest) {

@@ -66,4 +66,33 @@ StatusOr<spec::Layout> PlanMemory(const EngineParts& parts,
   return layout;
 }
 
+StatusOr<std::unique_ptr<PrefixSpill>> OpenSpill(const EngineOptions& options,
+                                                 const spec::Layout& layout) {
+  if (options.spill_folder.empty() || layout.n_resume_points == 0) {
+    return nullptr;
+  }
+  // Pages of one model, but other formats or layers, are not the same bytes.
+  uint64_t fingerprint = options.model_fingerprint;
+  const auto mix = [&](uint64_t value) {
+    fingerprint = (fingerprint ^ value) * 0x9e3779b97f4a7c15u;
+    fingerprint ^= fingerprint >> 29;
+  };
+  for (const spec::LayerRegions& layer : layout.layers) {
+    mix(static_cast<uint64_t>(layer.ratio));
+    mix(static_cast<uint64_t>(layer.kv_format.kind));
+    mix(layer.kv_format.bytes());
+    mix(static_cast<uint64_t>(layer.index_format.kind));
+    mix(static_cast<uint64_t>(layer.resume_window.n_rows));
+  }
+  mix(static_cast<uint64_t>(layout.rank.tp));
+  mix(static_cast<uint64_t>(layout.rank.tp_rank));
+  SpillOptions spill;
+  spill.folder = options.spill_folder;
+  spill.max_bytes = options.spill_bytes;
+  spill.fingerprint = fingerprint;
+  spill.page_bytes = layout.page_bytes;
+  spill.point_bytes = layout.resume_point_bytes;
+  return PrefixSpill::Open(spill);
+}
+
 }  // namespace belay::engine

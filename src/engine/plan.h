@@ -2,8 +2,11 @@
 #ifndef BELAY_ENGINE_PLAN_H_
 #define BELAY_ENGINE_PLAN_H_
 
+#include <memory>
+
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/prefix/spill.h"
 #include "spec/layout.h"
 
 namespace belay::engine {
@@ -13,6 +16,11 @@ namespace belay::engine {
 // ENG-005.
 StatusOr<spec::Layout> PlanMemory(const EngineParts& parts,
                                   const EngineOptions& options);
+
+// The spill folder for what `layout` holds; null when none is asked for, or no
+// prefix is kept anyway. Errors: SYS-002.
+StatusOr<std::unique_ptr<PrefixSpill>> OpenSpill(const EngineOptions& options,
+                                                 const spec::Layout& layout);
 
 }  // namespace belay::engine
 

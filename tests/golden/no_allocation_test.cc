@@ -4,10 +4,12 @@
 // own, since it replaces the C library's malloc family.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -142,6 +144,41 @@ TEST_P(NoAllocationTest, MixedBatch) {
   Value(engine->Submit(MakeRequest(model, 200, 1.0f)));
   Value(engine->Step());  // admits it
   ExpectNoneInDecode(*engine);
+}
+
+// Penalties, bias, log probabilities and a constraint ask for nothing either,
+// nor does the page that joins the prefix cache on the way.
+class AnyToken final : public engine::TokenConstraint {
+ public:
+  void Allowed(std::span<uint64_t> bits) override {
+    std::fill(bits.begin(), bits.end(), ~uint64_t{0});
+  }
+  void Accept(int32_t) override {}
+  bool Done() const override { return false; }
+};
+
+TEST_P(NoAllocationTest, EverySetting) {
+  TestModel model("data/demo", {.backend = "cpu"});
+  auto engine =
+      Value(engine::Engine::Create(model.parts<engine::EngineParts>(),
+                                   {.n_slots = 2,
+                                    .max_tokens_per_step = 64,
+                                    .max_context = 1200,
+                                    .speculative = GetParam(),
+                                    .prefix_cache_bytes = size_t{4} << 20}));
+  engine::Request request = MakeRequest(model, 100, 0.8f);
+  request.sampling.presence_penalty = 0.5f;
+  request.sampling.frequency_penalty = 0.25f;
+  request.sampling.repetition_penalty = 1.1f;
+  request.sampling.logit_bias = {{5, 1.0f}, {6, -1.0f}};
+  request.n_top_logprobs = 20;
+  Value(engine->Submit(request));
+  request.prompt[0] ^= 1;
+  request.constraint = std::make_shared<AnyToken>();
+  Value(engine->Submit(request));
+  Prefill(*engine, 200);
+  ExpectNoneInDecode(*engine);
+  EXPECT_EQ(engine->stats().n_resume_points, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NoAllocationTest, ::testing::Bool(),

@@ -19,19 +19,21 @@ size_t MaxCaptures(const spec::Layout& layout) {
 
 StatusOr<std::unique_ptr<PrefixCache>> PrefixCache::Create(
     const spec::Layout& layout, const model::Caches& caches,
-    ops::Backend& backend) {
+    ops::Backend& backend, std::unique_ptr<PrefixSpill> spill) {
   BELAY_ASSIGN_OR_RETURN(
       Buffer memory,
       Buffer::Create(static_cast<size_t>(layout.n_resume_points) *
                      layout.resume_point_bytes));
-  return std::unique_ptr<PrefixCache>(
-      new PrefixCache(layout, caches, backend, std::move(memory)));
+  return std::unique_ptr<PrefixCache>(new PrefixCache(
+      layout, caches, backend, std::move(spill), std::move(memory)));
 }
 
 PrefixCache::PrefixCache(const spec::Layout& layout,
                          const model::Caches& caches, ops::Backend& backend,
-                         Buffer memory)
+                         std::unique_ptr<PrefixSpill> spill, Buffer memory)
     : layout_(layout),
+      backend_(backend),
+      spill_(std::move(spill)),
       resume_(layout, caches, backend, MaxCaptures(layout)),
       memory_(std::move(memory)),
       pool_(layout.options.n_pages),
@@ -42,6 +44,19 @@ PrefixCache::PrefixCache(const spec::Layout& layout,
     free_points_.push_back(i - 1);
   }
   pending_.reserve(MaxCaptures(layout));
+  if (spill_ == nullptr) return;
+  loaded_page_.resize(layout.page_bytes);
+  loaded_point_.resize(layout.resume_point_bytes);
+  saved_ids_.reserve(static_cast<size_t>(layout.options.max_context));
+}
+
+PrefixCache::~PrefixCache() {
+  if (spill_ == nullptr) return;
+  for (int32_t node = 0; node < tree_.capacity(); ++node) {
+    if (!tree_.node(node).exists || !tree_.node(node).unsaved) continue;
+    spill_->WaitUntilIdle();
+    Save(node);
+  }
 }
 
 void PrefixCache::SetKeeping(bool keeping) {
@@ -74,6 +89,7 @@ std::byte* PrefixCache::PointData(int32_t point) const {
 int32_t PrefixCache::EvictOldest() {
   const int32_t node = tree_.Oldest();
   BELAY_CHECK(node >= 0);
+  if (tree_.node(node).unsaved) Save(node);
   const int32_t page = tree_.node(node).page;
   const int32_t point = tree_.node(node).resume;
   if (point >= 0) FreePoint(point);
@@ -154,13 +170,16 @@ void PrefixCache::Open(Sequence& s) {
   int32_t node = -1;
   int32_t best = -1;
   for (int32_t page = 0; page < n_full; ++page) {
-    const int32_t child = tree_.Find(node, s.key, PageIds(s, page));
+    int32_t child = tree_.Find(node, s.key, PageIds(s, page));
+    if (child < 0) child = LoadPage(node, s, page);
     if (child < 0) break;
+    tree_.HoldChild(child);  // or it would make room for what is read next
     node = child;
     if (tree_.node(node).resume >= 0) best = node;
   }
-  if (best < 0) return;
   tree_.Hold(best);
+  tree_.Release(node);
+  if (best < 0) return;
   s.node = best;
   s.n_linked = tree_.node(best).depth;
   s.n_cached = s.n_linked * kPageTokens;
@@ -230,6 +249,7 @@ void PrefixCache::Attach(const Sequence& s, int32_t border, int32_t node) {
     if (tree_.node(node).resume >= 0) return;  // another one was faster
     tree_.node(node).resume = pending.point;
     points_[static_cast<size_t>(pending.point)] = {node, n_lookups_};
+    tree_.node(node).unsaved = spill_ != nullptr;
     pending.point = -1;
     return;
   }
@@ -244,6 +264,7 @@ void PrefixCache::Extend(Sequence& s) {
     if (child < 0) {
       child = tree_.Insert(s.node, s.key, ids, s.pages[page]);
       s.in_tree[page] = 1;
+      tree_.node(child).unsaved = spill_ != nullptr;
     }
     tree_.HoldChild(child);
     s.node = child;
@@ -257,6 +278,69 @@ void PrefixCache::EndStep() {
     if (pending.point >= 0) FreePoint(pending.point);
   }
   pending_.clear();
+  Idle();
+}
+
+// --- Disk ---
+
+// The page from disk as a new node, -1 when it is not there.
+int32_t PrefixCache::LoadPage(int32_t parent, const Sequence& s, int32_t page) {
+  if (spill_ == nullptr || !keeping_ || n_available() == 0) return -1;
+  const auto n_ids = static_cast<size_t>(page + 1) * kPageTokens;
+  const PrefixSpill::Found found = spill_->Load(
+      s.key, std::span(s.tokens).first(n_ids), loaded_page_, loaded_point_);
+  if (found == PrefixSpill::Found::kNothing) return -1;
+  if (pool_.n_free() == 0) EvictOldest();
+  const int32_t id = pool_.Take();
+  resume_.CopyPageIn(id, loaded_page_.data());
+  // The buffer is used again for the next page.
+  if (!backend_.Finish().ok()) {
+    pool_.Return(id);
+    return -1;
+  }
+  ++n_spill_reads_;
+  const int32_t node = tree_.Insert(parent, s.key, PageIds(s, page), id);
+  if (found != PrefixSpill::Found::kPageAndPoint) return node;
+  const int32_t point = TakePoint();
+  if (point < 0) return node;
+  std::copy(loaded_point_.begin(), loaded_point_.end(), PointData(point));
+  tree_.node(node).resume = point;
+  points_[static_cast<size_t>(point)] = {node, n_lookups_};
+  return node;
+}
+
+// False while the writer is busy.
+bool PrefixCache::Save(int32_t node) {
+  if (spill_->busy()) return false;
+  const PrefixNode& saved = tree_.node(node);
+  resume_.CopyPageOut(saved.page, spill_->page().data());
+  if (!backend_.Finish().ok()) return false;
+  if (saved.resume >= 0) {
+    std::copy_n(PointData(saved.resume), layout_.resume_point_bytes,
+                spill_->point().data());
+  }
+  saved_ids_.resize(static_cast<size_t>(saved.depth) * kPageTokens);
+  for (int32_t i = node; i >= 0; i = tree_.node(i).parent) {
+    std::ranges::copy(
+        tree_.ids(i),
+        saved_ids_.begin() + int64_t{tree_.node(i).depth - 1} * kPageTokens);
+  }
+  spill_->Save(saved.key, saved_ids_, saved.resume >= 0);
+  tree_.node(node).unsaved = false;
+  return true;
+}
+
+// At most one page a step, so that no step waits for the disk.
+void PrefixCache::SaveOne() {
+  constexpr int32_t kLooks = 256;
+  const auto n = static_cast<int32_t>(tree_.capacity());
+  for (int32_t i = 0; i < std::min(n, kLooks); ++i) {
+    const int32_t node = next_to_save_;
+    if (tree_.node(node).exists && tree_.node(node).unsaved && !Save(node)) {
+      return;
+    }
+    next_to_save_ = (node + 1) % n;
+  }
 }
 
 }  // namespace belay::engine

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/page_pool.h"
+#include "engine/prefix/spill.h"
 #include "engine/prefix/tree.h"
 #include "engine/sequence.h"
 #include "model/resume.h"
@@ -29,10 +30,11 @@ namespace belay::engine {
 // kept and all of this is a pool of free pages.
 class PrefixCache {
  public:
-  // Borrows layout, caches and back end. Errors: SYS-003.
+  // Borrows layout, caches and back end. `spill` may be null. Errors: SYS-003.
   static StatusOr<std::unique_ptr<PrefixCache>> Create(
       const spec::Layout& layout, const model::Caches& caches,
-      ops::Backend& backend);
+      ops::Backend& backend, std::unique_ptr<PrefixSpill> spill);
+  ~PrefixCache();  // saves what is not on disk yet
 
   bool enabled() const { return layout_.n_resume_points > 0; }
   // False: keeps nothing new, and gives up what nobody uses; memory is short.
@@ -46,6 +48,9 @@ class PrefixCache {
   int64_t n_resume_points() const {
     return layout_.n_resume_points - static_cast<int64_t>(free_points_.size());
   }
+  int64_t n_spill_writes() { return spill_ ? spill_->n_writes() : 0; }
+  int64_t n_spill_reads() const { return n_spill_reads_; }
+  int64_t n_spill_damaged() const { return spill_ ? spill_->n_damaged() : 0; }
   // Gives `n` <= n_available() more pages to a sequence.
   void Take(int64_t n, Sequence& s);
 
@@ -69,6 +74,10 @@ class PrefixCache {
   // tree.
   void Extend(Sequence& s);
   void EndStep();
+  // Uses a step without work to save pages.
+  void Idle() {
+    if (spill_ != nullptr) SaveOne();
+  }
 
  private:
   struct Point {
@@ -82,7 +91,8 @@ class PrefixCache {
   };
 
   PrefixCache(const spec::Layout& layout, const model::Caches& caches,
-              ops::Backend& backend, Buffer memory);
+              ops::Backend& backend, std::unique_ptr<PrefixSpill> spill,
+              Buffer memory);
 
   std::span<const int32_t> PageIds(const Sequence& s, int32_t page) const;
   std::byte* PointData(int32_t point) const;
@@ -92,8 +102,13 @@ class PrefixCache {
   void Attach(const Sequence& s, int32_t border, int32_t node);
   int32_t EvictOldest();
   void DropUnused();
+  int32_t LoadPage(int32_t parent, const Sequence& s, int32_t page);
+  bool Save(int32_t node);
+  void SaveOne();
 
   const spec::Layout& layout_;
+  ops::Backend& backend_;
+  const std::unique_ptr<PrefixSpill> spill_;
   model::ResumePoints resume_;
   Buffer memory_;  // [n_resume_points, resume_point_bytes]
   PagePool pool_;
@@ -103,6 +118,12 @@ class PrefixCache {
   std::vector<Pending> pending_;
   uint64_t n_lookups_ = 0;  // admissions so far
   bool keeping_ = true;
+  // With a spill folder only.
+  std::vector<std::byte> loaded_page_;
+  std::vector<std::byte> loaded_point_;
+  std::vector<int32_t> saved_ids_;
+  int32_t next_to_save_ = 0;
+  int64_t n_spill_reads_ = 0;
 };
 
 }  // namespace belay::engine

@@ -64,6 +64,7 @@ int32_t PrefixTree::Insert(int32_t parent, const PrefixKey& key,
   free_.pop_back();
   PrefixNode& added = node(i);
   added = {};
+  added.exists = true;
   added.parent = parent;
   added.page = page;
   added.depth = parent < 0 ? 1 : node(parent).depth + 1;
@@ -117,6 +118,8 @@ void PrefixTree::Remove(int32_t node) {
   --n_nodes_;
   --n_unused_;
   free_.push_back(node);
+  this->node(node).exists = false;
+  this->node(node).unsaved = false;
   const int32_t parent = this->node(node).parent;
   if (parent < 0) return;
   --this->node(parent).n_children;

@@ -26,8 +26,9 @@ struct PrefixNode {
   int32_t depth = 0;    // pages from the start, the own one included
   PrefixKey key;
   int32_t n_children = 0;
-  int32_t n_users = 0;   // holds on the node and below it
-  uint64_t used = 0;     // when it was used last, in the tree's own time
+  int32_t n_users = 0;  // holds on the node and below it
+  uint64_t used = 0;    // when it was used last, in the tree's own time
+  bool exists = false;
   bool unsaved = false;  // not on disk as it is now
 };
 
@@ -64,6 +65,7 @@ class PrefixTree {
   }
   std::span<const int32_t> ids(int32_t i) const;
   int64_t size() const { return n_nodes_; }
+  int64_t capacity() const { return static_cast<int64_t>(nodes_.size()); }
   // Nodes that Remove could take away one after another.
   int64_t n_unused() const { return n_unused_; }
 

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "backends/ref/ref.h"
 #include "engine/engine.h"
 #include "engine/scripted_backend.h"
 #include "ops/communicator.h"
@@ -51,6 +50,9 @@ struct Answer {
   FinishReason finish = FinishReason::kNone;
   int32_t n_cached_tokens = -1;  // of the first event
 };
+
+// A back end to sample with (engine_test.cc).
+std::unique_ptr<ops::Backend> MakeSamplingBackend();
 
 // Time and memory as a test wants them.
 class FakeEnvironment final : public Environment {
@@ -132,7 +134,7 @@ class EngineTest : public ::testing::Test {
     return Ask(engine, {.prompt = std::move(prompt), .max_tokens = max_tokens});
   }
 
-  const std::unique_ptr<ops::Backend> sampler_ = ref::Create({}).value();
+  const std::unique_ptr<ops::Backend> sampler_ = MakeSamplingBackend();
   ScriptedModel model_;
   ScriptedBackend backend_;
   ops::SingleRank single_;
