@@ -41,8 +41,9 @@ struct EngineOptions {
   // Where prefixes are kept over a restart; "" = nowhere. Needs a prefix cache.
   std::string spill_folder = {};
   size_t spill_bytes = size_t{4} << 30;  // files in it at most
-  // Tells checkpoints apart in the spill folder: files of another model are
-  // never read. Beside it the engine looks at sizes and formats itself.
+  // Tells checkpoints apart in the spill folder (checkpoint/fingerprint.h):
+  // files of another model are never read. Sizes and formats are looked at
+  // beside it.
   uint64_t model_fingerprint = 0;
   // When the machine has less memory available than this, the engine first
   // drops cached prefixes, then runs fewer sequences at once; 0 = never.

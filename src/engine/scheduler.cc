@@ -147,10 +147,12 @@ bool Scheduler::Fits(Sequence& s, int32_t batch_limit) {
   for (const SequencePtr& other : running_) {
     if (PagesFor(*other) > static_cast<int64_t>(other->pages.size())) ++spare;
   }
-  cache_.Open(s);
-  const int64_t missing =
-      PagesOf(s.n_tokens()) - static_cast<int64_t>(s.pages.size());
-  if (spare > 0 && PagesFor(s) > PagesOf(s.n_tokens())) ++spare;
+  const int64_t n_pages = PagesOf(s.n_tokens());
+  if (spare > 0 && PagesFor(s) > n_pages) ++spare;
+  // While it would have to wait anyway, the disk is left alone: what is read
+  // now might be gone when its turn comes.
+  cache_.Open(s, /*from_disk=*/n_pages + spare <= cache_.n_available());
+  const int64_t missing = n_pages - static_cast<int64_t>(s.pages.size());
   if (missing + spare <= cache_.n_available()) {
     cache_.Take(missing, s);
     return true;

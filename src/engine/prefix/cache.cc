@@ -161,7 +161,7 @@ int32_t PrefixCache::TakePoint() {
 
 // --- A sequence's way ---
 
-void PrefixCache::Open(Sequence& s) {
+void PrefixCache::Open(Sequence& s, bool from_disk) {
   BELAY_CHECK(s.pages.empty() && s.node < 0);
   s.n_linked = 0;
   s.n_cached = 0;
@@ -171,7 +171,7 @@ void PrefixCache::Open(Sequence& s) {
   int32_t best = -1;
   for (int32_t page = 0; page < n_full; ++page) {
     int32_t child = tree_.Find(node, s.key, PageIds(s, page));
-    if (child < 0) child = LoadPage(node, s, page);
+    if (child < 0 && from_disk) child = LoadPage(node, s, page);
     if (child < 0) break;
     tree_.HoldChild(child);  // or it would make room for what is read next
     node = child;
@@ -217,7 +217,7 @@ void PrefixCache::Close(Sequence& s) {
 
 void PrefixCache::BeginStep() {
   resume_.Clear();
-  pending_.clear();
+  FreePending();  // of a step that failed
 }
 
 void PrefixCache::Capture(const Sequence& s, const ops::Span& span) {
@@ -273,11 +273,15 @@ void PrefixCache::Extend(Sequence& s) {
   }
 }
 
-void PrefixCache::EndStep() {
+void PrefixCache::FreePending() {
   for (Pending& pending : pending_) {
     if (pending.point >= 0) FreePoint(pending.point);
   }
   pending_.clear();
+}
+
+void PrefixCache::EndStep() {
+  FreePending();
   Idle();
 }
 

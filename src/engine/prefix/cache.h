@@ -58,7 +58,8 @@ class PrefixCache {
   // Finds the longest prefix of s.tokens that can be resumed, which leaves at
   // least one token to compute, holds it and makes it the first pages of `s`,
   // which has none yet.
-  void Open(Sequence& s);
+  // `from_disk`: reads pages of the spill folder that memory does not hold.
+  void Open(Sequence& s, bool from_disk);
   // Admitted: puts the rings of s.slot where Open() found the prefix to end.
   void Restore(const Sequence& s);
   // Gives all pages and holds back.
@@ -99,6 +100,7 @@ class PrefixCache {
   int32_t TakePoint();
   int32_t LeastUsefulPoint() const;
   void FreePoint(int32_t point);
+  void FreePending();
   void Attach(const Sequence& s, int32_t border, int32_t node);
   int32_t EvictOldest();
   void DropUnused();
