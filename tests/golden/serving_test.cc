@@ -155,7 +155,7 @@ TEST_P(ServingTest, AsIfAlone) {
   Session session(Make({.n_slots = 5,
                         .max_tokens_per_step = 170,
                         .max_context = 512,
-                        .n_pages = 7,
+                        .n_pages = 6,
                         .speculative = GetParam().speculative,
                         .prefill_tokens_per_step = 90,
                         .prefix_cache_bytes = size_t{2} << 20}));
@@ -191,7 +191,7 @@ TEST_P(ServingTest, AsIfAlone) {
   EXPECT_GT(stats.n_prefix_hits, 5);
   EXPECT_GT(cancelled.size(), 3u);
   EXPECT_EQ(stats.n_finished, kRequests);
-  EXPECT_EQ(stats.n_free_pages + stats.n_cached_pages, 7);
+  EXPECT_EQ(stats.n_free_pages + stats.n_cached_pages, 6);
   std::printf(
       "  %lld preemptions, %lld hits, %lld cached tokens, %lld of %lld "
       "drafts right\n",
