@@ -17,6 +17,7 @@ namespace belay {
   X(kSysWriteFailed,       "SYS-002", kUnavailable)        /* cannot write, disk full */ \
   X(kSysOutOfMemory,       "SYS-003", kResourceExhausted)                         \
   X(kSysInterrupted,       "SYS-004", kCancelled)          /* Ctrl-C, SIGTERM */  \
+  X(kSysTopology,          "SYS-005", kUnavailable)        /* cores and NUMA nodes unknown */ \
   /* CKPT: checkpoint files */                                                    \
   X(kCkptTruncated,        "CKPT-001", kDataLoss)          /* file shorter than its tensors */ \
   X(kCkptHeaderTooLong,    "CKPT-002", kDataLoss)          /* header longer than the file */ \
@@ -54,6 +55,7 @@ namespace belay {
   X(kArgUnknownBackend,    "ARG-006", kInvalidArgument)                           \
   X(kArgBadSampling,       "ARG-007", kInvalidArgument)                           \
   X(kArgUnknownId,         "ARG-008", kNotFound)           /* explain: no such id */ \
+  X(kArgUnknownSimdTarget, "ARG-009", kInvalidArgument)                           \
   /* ENG: engine */                                                               \
   X(kEngContextTooLong,    "ENG-001", kInvalidArgument)    /* beyond the plan */  \
   X(kEngNoSlot,            "ENG-002", kResourceExhausted)                         \
@@ -149,6 +151,11 @@ namespace belay {
   X(kCfgBadValue,          "CFG-003", kInvalidArgument)                           \
   /* CAPI: the C interface */                                                     \
   X(kCapiMisuse,           "CAPI-001", kInvalidArgument)   /* null, or a call out of place */ \
+  /* PACK: files of `belay pack` */                                               \
+  X(kPackNotPack,          "PACK-001", kDataLoss)          /* magic or version */ \
+  X(kPackDamaged,          "PACK-002", kDataLoss)          /* cut off, or a checksum does not fit */ \
+  X(kPackOtherLayout,      "PACK-003", kInvalidArgument)   /* packed for other kernels */ \
+  X(kPackNeedsCpu,         "PACK-004", kInvalidArgument)   /* another back end, or exact numerics */ \
   /* TRACE: the test hooks */                                                     \
   X(kTraceBadTensor,       "TRACE-001", kInvalidArgument)  /* replay or inject tensor missing or misfit */ \
   /* DIAG: the catalogue itself */                                                \

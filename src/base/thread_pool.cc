@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread_pool.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -38,7 +41,7 @@ class Team final : public ThreadPool {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  Status Start(int n_threads);
+  Status Start(int n_threads, std::span<const int> cpus);
   int n_threads() const override { return n_threads_; }
 
  protected:
@@ -74,7 +77,16 @@ class Team final : public ThreadPool {
   std::atomic<bool> stop_{false};
 };
 
-Status Team::Start(int n_threads) {
+// A wish: whoever may not bind threads runs them as the system likes.
+void Bind(std::thread& thread, int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return;
+  CPU_SET(cpu, &set);
+  (void)pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
+}
+
+Status Team::Start(int n_threads, std::span<const int> cpus) {
   const int n_cores = DefaultThreads();
   // With more threads than cores a spinning thread keeps a working one waiting.
   n_spins_ = n_threads <= n_cores ? kSpins : 0;
@@ -83,6 +95,8 @@ Status Team::Start(int n_threads) {
   for (int thread = 1; thread < n_threads; ++thread) {
     try {
       workers_.emplace_back([this, thread] { Work(thread); });
+      const auto i = static_cast<size_t>(thread);
+      if (i < cpus.size()) Bind(workers_.back(), cpus[i]);
     } catch (const std::system_error& error) {
       Stop();
       return MakeError(kArgThreads,
@@ -178,7 +192,8 @@ void Team::Run(size_t n_tasks, const void* fn, TaskFn call) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<ThreadPool>> ThreadPool::Create(int n_threads) {
+StatusOr<std::unique_ptr<ThreadPool>> ThreadPool::Create(
+    int n_threads, std::span<const int> cpus) {
   if (n_threads < 1 || n_threads > kMaxThreads) {
     return MakeError(kArgThreads, {.where = "threads",
                                    .what = "",
@@ -186,7 +201,7 @@ StatusOr<std::unique_ptr<ThreadPool>> ThreadPool::Create(int n_threads) {
                                    .got = std::to_string(n_threads)});
   }
   auto team = std::make_unique<Team>();
-  BELAY_RETURN_IF_ERROR(team->Start(n_threads));
+  BELAY_RETURN_IF_ERROR(team->Start(n_threads, cpus));
   return team;
 }
 

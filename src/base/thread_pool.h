@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 
 #include "base/error.h"
 
@@ -16,7 +17,10 @@ class ThreadPool {
  public:
   // `n_threads` members, the caller included; 1 starts no thread. ARG-002 when
   // n_threads < 1 or beyond 1024, or when the system refuses.
-  static StatusOr<std::unique_ptr<ThreadPool>> Create(int n_threads);
+  // With `cpus` (Topology::CpusFor) worker i stays on cpus[i], as far as the
+  // system allows it; the caller is bound to nothing, being no thread of ours.
+  static StatusOr<std::unique_ptr<ThreadPool>> Create(
+      int n_threads, std::span<const int> cpus = {});
   virtual ~ThreadPool() = default;
 
   virtual int n_threads() const = 0;
