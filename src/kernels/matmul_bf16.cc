@@ -3,17 +3,13 @@
 
 #include "kernels/avx512/matmul_avx512.h"
 #include "kernels/pack.h"
+#include "kernels/simd_target.h"
 
 namespace belay::kernels {
 
 #if defined(__x86_64__)
 
-bool HasBf16MatMul() {
-  return __builtin_cpu_supports("avx512bf16") != 0 &&
-         __builtin_cpu_supports("avx512vbmi") != 0 &&
-         __builtin_cpu_supports("avx512bw") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0;
-}
+bool HasBf16MatMul() { return Avx512Bf16Allowed(); }
 
 namespace {
 

@@ -8,7 +8,8 @@
 
 namespace belay::kernels {
 
-// Whether this CPU (and this build) has AVX-512 with BF16 and VBMI.
+// Whether this CPU (and this build) has AVX-512 with BF16 and VBMI, and no
+// lesser target is forced (kernels/simd_target.h).
 bool HasBf16MatMul();
 
 // The kernel for a weight once it is packed (kernels/pack.h), the same one for
