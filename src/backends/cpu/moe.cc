@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/cpu/backend.h"
+#include "kernels/gate.h"
 #include "kernels/quantize.h"
 #include "kernels/vector.h"
 
@@ -27,25 +28,6 @@ struct ExpertPairs {
 };
 
 namespace {
-
-// sqrt(softplus(v)), softplus(v) = v beyond torch's threshold of 20.
-float GateScore(float logit) {
-  const float softplus = logit > 20.0f ? logit : std::log1p(std::exp(logit));
-  return std::sqrt(softplus);
-}
-
-// The k best, highest first, ties to the lower id.
-void ChooseByScore(const float* biased, int64_t n, int64_t k, int32_t* out) {
-  int64_t n_out = 0;
-  for (int64_t e = 0; e < n; ++e) {
-    if (n_out == k && !(biased[e] > biased[out[k - 1]])) continue;
-    int64_t at = n_out < k ? n_out++ : k - 1;
-    for (; at > 0 && biased[e] > biased[out[at - 1]]; --at) {
-      out[at] = out[at - 1];
-    }
-    out[at] = static_cast<int32_t>(e);
-  }
-}
 
 // Lists the experts that have pairs.
 void ListActive(int64_t n_local, ExpertPairs& pairs) {
@@ -127,17 +109,21 @@ void CpuBackend::Route(const ops::RouteParams& p) {
   Parallel(p.x.n_rows(), [&](size_t row, int thread) {
     const auto t = static_cast<int64_t>(row);
     Scratch scratch = workspace_.thread(thread);
+    const auto count = static_cast<size_t>(n);
     float* score = scratch.Take<float>(n);
-    float* biased = scratch.Take<float>(n);
-    const float* logits = p.logits.row<float>(t);
-    for (int64_t e = 0; e < n; ++e) {
-      score[e] = GateScore(logits[e]);
-      biased[e] = score[e] + (p.bias.empty() ? 0.0f : p.bias.row<float>(e)[0]);
+    float* biased =
+        scratch.Take<float>(static_cast<int64_t>(kernels::TopKRoom(count)));
+    kernels::GateScores(p.logits.row<float>(t), count, score);
+    std::copy_n(score, n, biased);
+    if (!p.bias.empty()) {
+      kernels::AddRow(p.bias.as<float>().data(), count, biased);
     }
     if (!p.scores.empty()) std::copy_n(biased, n, p.scores.row<float>(t));
 
     int32_t* chosen = p.experts.row<int32_t>(t);
-    if (p.by == ops::RouteBy::kScore) ChooseByScore(biased, n, k, chosen);
+    if (p.by == ops::RouteBy::kScore) {
+      kernels::TopK(biased, count, static_cast<size_t>(k), chosen);
+    }
     if (p.by == ops::RouteBy::kTable) {
       const int64_t* entry =
           p.table.row<int64_t>(p.token_ids.as<int32_t>()[row]);
