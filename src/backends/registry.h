@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "base/topology.h"
 #include "ops/backend.h"
 #include "ops/numerics.h"
 
@@ -18,12 +19,19 @@ namespace belay::backends {
 // "ref" and "cpu", the default first.
 std::vector<std::string_view> Names();
 
+struct Options {
+  // Of cpu, see backends/cpu/cpu.h.
+  std::string simd_target;
+  const Topology* topology = nullptr;
+};
+
 // The back end called `name`, running on `pool` (borrowed; ref is single
-// threaded and ignores it). Errors: ARG-006 (no such name), BACK-001 or
-// BACK-002 with the reason of the refusal.
+// threaded and ignores it). Errors: ARG-006 (no such name), ARG-009
+// (no such target), BACK-001 or BACK-002 with the reason of the refusal.
 StatusOr<std::unique_ptr<ops::Backend>> Create(std::string_view name,
                                                const ops::Numerics& numerics,
-                                               ThreadPool* pool);
+                                               ThreadPool* pool,
+                                               const Options& options = {});
 
 }  // namespace belay::backends
 

@@ -23,5 +23,18 @@ TEST(RegistryTest, AnUnknownNameIsRefused) {
   EXPECT_EQ(ErrorIdOf(backend.status()), kArgUnknownBackend.id);
 }
 
+TEST(RegistryTest, HoldsCpuToATarget) {
+  const auto pool = ThreadPool::Create(1);
+  ASSERT_TRUE(pool.ok());
+  const auto id = [&](const char* backend, const char* target) {
+    const auto created =
+        Create(backend, ops::Numerics{}, pool->get(), {.simd_target = target});
+    return ErrorIdOf(created.status());
+  };
+  EXPECT_EQ(id("cpu", "mmx"), kArgUnknownSimdTarget.id);
+  EXPECT_EQ(id("ref", "avx2"), kBackUnsupported.id);
+  EXPECT_EQ(id("cpu", ""), "");
+}
+
 }  // namespace
 }  // namespace belay::backends

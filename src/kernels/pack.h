@@ -32,6 +32,10 @@ inline constexpr int64_t kPackRows = 64;
 inline constexpr int64_t kPackLanes = 16;
 inline constexpr int64_t kPackCols = 128;
 
+// This layout's name. Files keep packed weights (belay pack): whoever changes a
+// byte of the layout changes the name.
+inline constexpr char kPackLayout[] = "tiles64x128-1";
+
 // Whether the layout takes this weight: BF16, FP8 whose scale blocks are
 // multiples of 16 rows and 128 columns, or FP4 with blocks of 32 columns.
 bool CanPackWeight(const WeightView& plain);

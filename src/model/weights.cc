@@ -11,6 +11,17 @@ namespace {
 
 namespace names = spec::names;
 
+// A tensor that must be there.
+StatusOr<StoredView> NeedTensor(const TensorLookup& lookup,
+                                const std::string& name) {
+  BELAY_ASSIGN_OR_RETURN(const StoredView view, lookup(name));
+  if (view.empty()) {
+    return MakeError(kCkptMissingTensor,
+                     {.where = name, .what = "", .expected = "", .got = ""});
+  }
+  return view;
+}
+
 // Binds one layer after another under a name prefix.
 class Binder {
  public:
@@ -18,14 +29,8 @@ class Binder {
          const TensorLookup& lookup, ops::Backend& backend)
       : c_(config), rank_(rank), lookup_(lookup), be_(backend) {}
 
-  // A tensor that must be there.
   StatusOr<StoredView> Need(const std::string& name) const {
-    BELAY_ASSIGN_OR_RETURN(const StoredView view, lookup_(name));
-    if (view.empty()) {
-      return MakeError(kCkptMissingTensor,
-                       {.where = name, .what = "", .expected = "", .got = ""});
-    }
-    return view;
+    return NeedTensor(lookup_, name);
   }
 
   Status Tensor(const std::string& name, ConstTensorView& out) const {
@@ -48,23 +53,8 @@ class Binder {
     return absl::OkStatus();
   }
 
-  // `name`.weight with `name`.scale beside it when the weight is quantised.
   StatusOr<ops::LinearSource> Source(const std::string& name) const {
-    ops::LinearSource source;
-    BELAY_ASSIGN_OR_RETURN(const StoredView stored,
-                           Need(name + names::kWeight));
-    source.weight = stored.view;
-    source.format = stored.format;
-    const DType dtype = source.weight.dtype();
-    if (dtype == DType::kF8E4M3 || dtype == DType::kI8) {
-      BELAY_ASSIGN_OR_RETURN(const StoredView scale,
-                             Need(name + names::kScale));
-      source.scale = scale.view;
-    }
-    const bool fp4 = dtype == DType::kI8;
-    source.block_n = fp4 ? 1 : c_.fp8_block;
-    source.block_k = fp4 ? c_.fp4_block : c_.fp8_block;
-    return source;
+    return LinearSourceOf(c_, lookup_, name);
   }
 
   Status BindLinear(const std::string& name, Linear& out,
@@ -189,6 +179,27 @@ class Binder {
 };
 
 }  // namespace
+
+StatusOr<ops::LinearSource> LinearSourceOf(const spec::ModelConfig& config,
+                                           const TensorLookup& lookup,
+                                           const std::string& name) {
+  ops::LinearSource source;
+  BELAY_ASSIGN_OR_RETURN(const StoredView stored,
+                         NeedTensor(lookup, name + names::kWeight));
+  source.weight = stored.view;
+  source.format = stored.format;
+  source.packed = stored.packed;
+  const DType dtype = source.weight.dtype();
+  if (dtype == DType::kF8E4M3 || dtype == DType::kI8) {
+    BELAY_ASSIGN_OR_RETURN(const StoredView scale,
+                           NeedTensor(lookup, name + names::kScale));
+    source.scale = scale.view;
+  }
+  const bool fp4 = dtype == DType::kI8;
+  source.block_n = fp4 ? 1 : config.fp8_block;
+  source.block_k = fp4 ? config.fp4_block : config.fp8_block;
+  return source;
+}
 
 StatusOr<std::unique_ptr<ModelWeights>> BindWeights(
     const spec::ModelConfig& config, const spec::Rank& rank,

@@ -98,6 +98,13 @@ struct ModelWeights {
 // bf16 or f32.
 using TensorLookup = std::function<StatusOr<StoredView>(std::string_view name)>;
 
+// The linear `name` ("layers.0.attn.wq_a") as a back end binds it, with its
+// scale where the dtype has one. CKPT-007 when a part is missing, and what
+// `lookup` says.
+StatusOr<ops::LinearSource> LinearSourceOf(const spec::ModelConfig& config,
+                                           const TensorLookup& lookup,
+                                           const std::string& name);
+
 // Called after each layer (load progress).
 using BindProgress = std::function<void(int64_t done, int64_t total)>;
 

@@ -93,6 +93,10 @@ class Backend {
       const LinearSource& source) = 0;
   virtual StatusOr<std::unique_ptr<BoundExperts>> BindExperts(
       std::span<const ExpertSource> experts, int64_t first_expert) = 0;
+  // Names the layout of the weights that BindLinear packs, the kernels' target
+  // and a version included; "" when it packs none. Packed bytes are for a back
+  // end that says the same.
+  virtual std::string PackedLayout() const { return ""; }
   // A small tensor where operators can read it; on the host the view itself.
   virtual StatusOr<ConstTensorView> BindTensor(ConstTensorView host) = 0;
 

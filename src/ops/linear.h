@@ -6,6 +6,7 @@
 #define BELAY_OPS_LINEAR_H_
 
 #include <cstdint>
+#include <span>
 
 #include "tensor/block_format.h"
 #include "tensor/view.h"
@@ -30,6 +31,10 @@ struct LinearSource {
   // Weights of GGUF files, with their scales inside: scale and blocks above
   // mean nothing then.
   BlockFormat format = BlockFormat::kNone;
+  // Not empty: the weight as this back end packed it before
+  // (BoundLinear::packed), borrowed like the rest. `weight` then says dtype and
+  // shape, and its memory is not read.
+  std::span<const std::byte> packed = {};
 };
 
 // Values of K that share an int8 activation scale in official numerics: those
@@ -47,6 +52,9 @@ class BoundLinear {
   virtual ~BoundLinear() = default;
   int64_t n_out() const { return n_out_; }
   int64_t n_in() const { return n_in_; }
+  // The weight's bytes in the back end's own layout (Backend::PackedLayout);
+  // empty when it reads the source as it is.
+  virtual std::span<const std::byte> packed() const { return {}; }
 
  protected:
   BoundLinear(int64_t n_out, int64_t n_in) : n_out_(n_out), n_in_(n_in) {}

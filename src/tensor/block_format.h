@@ -79,7 +79,9 @@ void DecodeBlocks(BlockFormat format, const std::byte* row, int64_t n,
 // rounding. Writes n / 32 * 34 bytes.
 void EncodeQ8_0(const float* x, int64_t n, std::byte* out);
 
-// A tensor as a file holds it: a plain view, or blocks (then U8 rows).
+// A tensor as a file holds it: a plain view, or blocks (then U8 rows), or
+// packed for the kernels of one back end: then dtype and shape are those of the
+// original, and `packed` are all its bytes.
 struct StoredView {
   StoredView() = default;
   StoredView(const ConstTensorView& plain)  // NOLINT: every view is one
@@ -93,6 +95,7 @@ struct StoredView {
 
   ConstTensorView view;
   BlockFormat format = BlockFormat::kNone;
+  std::span<const std::byte> packed = {};
 };
 
 }  // namespace belay

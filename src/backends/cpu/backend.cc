@@ -10,7 +10,9 @@
 #include "base/error_ids.h"
 #include "base/float_formats.h"
 #include "kernels/matmul_bf16.h"
+#include "kernels/pack.h"
 #include "kernels/quantize.h"
+#include "kernels/simd_target.h"
 
 namespace belay::cpu {
 namespace {
@@ -47,7 +49,9 @@ Status CheckLimits(const ops::OpLimits& limits) {
 }  // namespace
 
 StatusOr<std::unique_ptr<ops::Backend>> Create(const ops::Numerics& numerics,
-                                               ThreadPool* pool) {
+                                               ThreadPool* pool,
+                                               const Options& options) {
+  BELAY_RETURN_IF_ERROR(kernels::UseSimdTarget(options.simd_target));
   // An expert's task quantises the hidden values of its own rows.
   if (numerics.act_block < 1 || kExpertRows % numerics.act_block != 0) {
     return Unsupported("act_quant block",
@@ -57,7 +61,7 @@ StatusOr<std::unique_ptr<ops::Backend>> Create(const ops::Numerics& numerics,
   if (numerics.attention_tile < 1) {
     return Unsupported("attention tile", ">= 1", numerics.attention_tile);
   }
-  return std::make_unique<CpuBackend>(numerics, pool);
+  return std::make_unique<CpuBackend>(numerics, pool, options.topology);
 }
 
 std::vector<ops::Implementation> CpuBackend::Explain() const {
@@ -90,6 +94,11 @@ std::vector<ops::Implementation> CpuBackend::Explain() const {
     list.push_back({op, "simd", absl::OkStatus()});
   }
   return list;
+}
+
+std::string CpuBackend::PackedLayout() const {
+  if (!numerics_.official() || !kernels::HasBf16MatMul()) return "";
+  return std::string("cpu ") + kernels::kPackLayout + " bf16-dot";
 }
 
 StatusOr<std::unique_ptr<ops::DeviceBuffer>> CpuBackend::Allocate(

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -47,13 +48,15 @@ struct ScoreTask;
 
 class CpuBackend final : public ops::Backend {
  public:
-  CpuBackend(const ops::Numerics& numerics, ThreadPool* pool)
-      : numerics_(numerics), pool_(pool), packed_memory_(pool) {}
+  CpuBackend(const ops::Numerics& numerics, ThreadPool* pool,
+             const Topology* topology)
+      : numerics_(numerics), pool_(pool), packed_memory_(pool, topology) {}
 
   // backend.cc
   std::string_view name() const override { return "cpu"; }
   const ops::Numerics& numerics() const override { return numerics_; }
   std::vector<ops::Implementation> Explain() const override;
+  std::string PackedLayout() const override;
   StatusOr<std::unique_ptr<ops::DeviceBuffer>> Allocate(size_t bytes) override;
   size_t WorkspaceBytes(const ops::OpLimits& limits) const override;
   Status Plan(const ops::OpLimits& limits,

@@ -47,6 +47,7 @@ StatusOr<PackedMemory::Piece> PackedMemory::Take(size_t bytes) {
   if (region_ == nullptr || bytes > region_bytes_ - used_) {
     const size_t wanted = AlignUp(std::max(bytes, kRegionBytes), kHugePage);
     BELAY_ASSIGN_OR_RETURN(region_, MapRegion(wanted));
+    if (topology_ != nullptr) topology_->Interleave(region_.get(), wanted);
     region_bytes_ = wanted;
     used_ = 0;
   }

@@ -10,14 +10,17 @@
 
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "base/topology.h"
 #include "kernels/weight.h"
 
 namespace belay::cpu {
 
 class PackedMemory {
  public:
-  // `pool` packs in parallel; it outlives this object.
-  explicit PackedMemory(ThreadPool* pool) : pool_(pool) {}
+  // `pool` packs in parallel; `topology`, which may be null, spreads the
+  // regions over NUMA nodes. Both outlive this object.
+  PackedMemory(ThreadPool* pool, const Topology* topology)
+      : pool_(pool), topology_(topology) {}
 
   // A piece of a region, aligned to kBufferAlignment. The region lives as long
   // as any of its owners.
@@ -33,6 +36,7 @@ class PackedMemory {
 
  private:
   ThreadPool* pool_;
+  const Topology* topology_;
   std::shared_ptr<std::byte> region_;
   size_t region_bytes_ = 0;
   size_t used_ = 0;

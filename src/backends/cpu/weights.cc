@@ -195,19 +195,45 @@ StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
   // Exact numerics have no bf16 input.
   const kernels::MatMulKernel* packed =
       numerics.official() ? kernels::Bf16MatMul(view) : nullptr;
+  if (packed == nullptr && !source.packed.empty()) {
+    return MakeError(kPackNeedsCpu, {.where = "weight",
+                                     .what = "",
+                                     .expected = "--numerics official",
+                                     .got = ""});
+  }
   if (packed != nullptr) {
     linear->bf16_kernel_ = packed;
+    if (!source.packed.empty()) {
+      BELAY_RETURN_IF_ERROR(linear->TakePacked(source.packed));
+      return linear;
+    }
     BELAY_RETURN_IF_ERROR(linear->Pack(memory));
   }
   return linear;
 }
 
 Status CpuLinear::Pack(PackedMemory& memory) {
-  BELAY_ASSIGN_OR_RETURN(const PackedMemory::Piece piece,
-                         memory.Take(kernels::PackedWeightBytes(view_)));
+  const size_t bytes = kernels::PackedWeightBytes(view_);
+  BELAY_ASSIGN_OR_RETURN(const PackedMemory::Piece piece, memory.Take(bytes));
   memory.Fill(view_, piece.data);
   fast_view_ = kernels::PackedView(view_, piece.data);
   packed_ = piece.owner;
+  packed_bytes_ = {piece.data, bytes};
+  return absl::OkStatus();
+}
+
+Status CpuLinear::TakePacked(std::span<const std::byte> packed) {
+  const size_t bytes = kernels::PackedWeightBytes(view_);
+  if (packed.size() != bytes) {
+    return MakeError(kPackDamaged, {.where = "weight",
+                                    .what = "bytes",
+                                    .expected = std::to_string(bytes),
+                                    .got = std::to_string(packed.size())});
+  }
+  // In place: new memory, which the system has to clear first, would take
+  // longer than everything else that loading does.
+  fast_view_ = kernels::PackedView(view_, packed.data());
+  packed_bytes_ = packed;
   return absl::OkStatus();
 }
 

@@ -41,6 +41,7 @@ class CpuLinear final : public ops::BoundLinear {
   // act_quant the input first: official numerics and a quantised weight. For
   // weights in blocks the kernel's packing quantises instead.
   bool quantise_input() const { return quantise_input_; }
+  std::span<const std::byte> packed() const override { return packed_bytes_; }
 
  private:
   CpuLinear(int64_t n_out, int64_t n_in) : BoundLinear(n_out, n_in) {}
@@ -48,12 +49,15 @@ class CpuLinear final : public ops::BoundLinear {
       const ops::Numerics& numerics, const ops::LinearSource& source);
   Status TakeScales(const ops::LinearSource& source);
 
+  // Sets fast_view_: to a packed copy, or to bytes that are packed already.
   Status Pack(PackedMemory& memory);
+  Status TakePacked(std::span<const std::byte> packed);
 
   kernels::WeightView view_;       // as in the checkpoint
   kernels::WeightView fast_view_;  // for bf16_kernel_
   std::vector<float> scales_;
   std::shared_ptr<const void> packed_;  // what fast_view_ points into
+  std::span<const std::byte> packed_bytes_;
   const kernels::MatMulKernel* bf16_kernel_ = &kernels::F32MatMul();
   const kernels::MatMulKernel* f32_kernel_ = &kernels::F32MatMul();
   bool quantise_input_ = false;

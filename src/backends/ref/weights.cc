@@ -114,6 +114,12 @@ StatusOr<Shape> BlockShape(const ops::LinearSource& source) {
 
 StatusOr<std::unique_ptr<RefLinear>> RefLinear::Create(
     const ops::Numerics& numerics, const ops::LinearSource& source) {
+  if (!source.packed.empty()) {
+    return MakeError(kPackNeedsCpu, {.where = "weight",
+                                     .what = "",
+                                     .expected = "--backend cpu",
+                                     .got = "ref"});
+  }
   if (source.format != BlockFormat::kNone) {
     BELAY_ASSIGN_OR_RETURN(const Shape shape, BlockShape(source));
     return std::unique_ptr<RefLinear>(
