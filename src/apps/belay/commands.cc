@@ -14,6 +14,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddInspect(app, context);
   AddMakeModel(app, context);
   AddConvert(app, context);
+  AddPack(app, context);
   AddTokenize(app, context);
   AddDetokenize(app, context);
   AddExplain(app, context);

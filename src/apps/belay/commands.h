@@ -18,6 +18,7 @@ void AddExplain(CLI::App& app, Context& context);
 void AddInspect(CLI::App& app, Context& context);
 void AddMakeModel(CLI::App& app, Context& context);
 void AddConvert(CLI::App& app, Context& context);
+void AddPack(CLI::App& app, Context& context);
 void AddTokenize(CLI::App& app, Context& context);
 void AddDetokenize(CLI::App& app, Context& context);
 void AddRender(CLI::App& app, Context& context);

@@ -9,15 +9,16 @@
 #include <vector>
 
 #include "apps/belay/bench/measure.h"
+#include "apps/belay/bench/report.h"
 #include "apps/belay/commands.h"
+#include "apps/belay/model/token_args.h"
 #include "apps/belay/shell/interrupt.h"
 #include "base/error_ids.h"
 #include "base/file.h"
+#include "kernels/simd_target.h"
 
 namespace belay::apps {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct BenchArgs {
   ModelArgs model;
@@ -26,7 +27,9 @@ struct BenchArgs {
   std::vector<int64_t> batches = {1};
   int64_t steps = 32;
   int repetitions = 5;
+  std::string tokens_file;
   std::string csv;
+  std::string html;
 };
 
 Status CheckCounts(const char* option, const std::vector<int64_t>& values,
@@ -60,103 +63,66 @@ std::vector<BenchCase> CasesOf(const BenchArgs& args) {
   return cases;
 }
 
-const char* NameOf(const BenchCase& what) {
-  return what.prefill ? "prefill" : "decode";
-}
-
 // FP4 or FP8 experts beside FP8: what a speed means nothing without.
-std::string_view DtypeOf(const spec::ModelConfig& config) {
+std::string DtypeOf(const spec::ModelConfig& config) {
   return config.expert_format == spec::ExpertFormat::kFp4 ? "fp8+fp4" : "fp8";
 }
 
-Json SpreadJson(const Spread& spread) {
-  return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
+BenchSubject SubjectOf(const BenchArgs& args, const LoadedModel& model) {
+  const bool simd = model.backend->name() == "cpu";
+  return {.model = args.model.folder,
+          .dtype = DtypeOf(model.config()),
+          .backend = std::string(model.backend->name()),
+          .numerics = args.model.numerics,
+          .simd_target = simd ? std::string(kernels::SimdTarget()) : "scalar",
+          .threads = model.pool->n_threads(),
+          .weight_bytes = model.weight_bytes(),
+          .load_seconds = model.load_seconds};
 }
 
-Json ResultJson(const BenchResult& r) {
-  return {{"test", NameOf(r.what)},
-          {"context", r.what.context},
-          {"batch", r.what.batch},
-          {"tokens", r.what.n_tokens},
-          {"repetitions", r.what.repetitions},
-          {"tokens_per_second", SpreadJson(r.tokens_per_second)},
-          {"bandwidth_gb_per_second", SpreadJson(r.bandwidth)},
-          {"bandwidth_share", SpreadJson(r.share)},
-          {"bytes_per_step", r.bytes_per_step},
-          {"flops_per_token", r.flops_per_token}};
-}
-
-void PrintRow(const BenchResult& r, const Context& context) {
-  context.out << fmt::format(
-      "{:8} {:>8} {:>6} {:>7}  {:>9.1f}  {:>8.1f} - {:<8.1f}  {:>7.1f}  "
-      "{:>6.1f} %  {:>8.1f}\n",
-      NameOf(r.what), r.what.context, r.what.batch, r.what.n_tokens,
-      r.tokens_per_second.median, r.tokens_per_second.min,
-      r.tokens_per_second.max, r.bandwidth.median, 100 * r.share.median,
-      r.tokens_per_second.median * r.flops_per_token / 1e9);
-  context.out.flush();
-}
-
-std::string CsvOf(const BenchArgs& args, const LoadedModel& model,
-                  const std::vector<BenchResult>& results) {
-  std::string csv =
-      "model,dtype,threads,test,context,batch,tokens,repetitions,tok_s_median,"
-      "tok_s_min,tok_s_max,read_gb_s_median,read_share_median,bytes_per_step,"
-      "flops_per_token\n";
-  for (const BenchResult& r : results) {
-    csv += fmt::format(
-        "{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},"
-        "{:.4f},{:.0f},{:.0f}\n",
-        args.model.folder, DtypeOf(model.config()), model.pool->n_threads(),
-        NameOf(r.what), r.what.context, r.what.batch, r.what.n_tokens,
-        r.what.repetitions, r.tokens_per_second.median, r.tokens_per_second.min,
-        r.tokens_per_second.max, r.bandwidth.median, r.share.median,
-        r.bytes_per_step, r.flops_per_token);
-  }
-  return csv;
-}
-
-StatusOr<ExitCode> RunBench(const BenchArgs& args, const Context& context) {
-  (void)CatchInterrupts();
+Status Check(const BenchArgs& args) {
   BELAY_RETURN_IF_ERROR(CheckCounts("--prefill", args.prefill, 0));
   BELAY_RETURN_IF_ERROR(CheckCounts("--context", args.contexts, 0));
   BELAY_RETURN_IF_ERROR(CheckCounts("--batch", args.batches, 1));
   BELAY_RETURN_IF_ERROR(CheckCounts("--steps", {args.steps}, 1));
-  BELAY_RETURN_IF_ERROR(CheckCounts("--repetitions", {args.repetitions}, 1));
+  return CheckCounts("--repetitions", {args.repetitions}, 1);
+}
+
+Status Write(const BenchArgs& args, const BenchSubject& subject,
+             const std::vector<BenchResult>& results) {
+  if (!args.csv.empty()) {
+    BELAY_RETURN_IF_ERROR(
+        WriteFileAtomically(args.csv, ToCsv(subject, results)));
+  }
+  if (args.html.empty()) return absl::OkStatus();
+  return WriteFileAtomically(args.html, ToHtml(subject, results));
+}
+
+StatusOr<ExitCode> RunBench(const BenchArgs& args, const Context& context) {
+  (void)CatchInterrupts();
+  BELAY_RETURN_IF_ERROR(Check(args));
+  std::vector<int32_t> tokens;
+  if (!args.tokens_file.empty()) {
+    BELAY_ASSIGN_OR_RETURN(tokens, ReadTokensFile(args.tokens_file));
+  }
   BELAY_ASSIGN_OR_RETURN(const auto model, LoadModel(args.model, context));
   BELAY_ASSIGN_OR_RETURN(const auto bandwidth,
                          Bandwidth::Create(model->pool.get()));
+  const BenchSubject subject = SubjectOf(args, *model);
   if (!context.json) {
-    context.out << fmt::format(
-        "{}: {}, {}, {} {}\n{:8} {:>8} {:>6} {:>7}  {:>9}  {:^19}  {:>7}  "
-        "{:>8}  {:>8}\n",
-        args.model.folder, DtypeOf(model->config()), model->backend->name(),
-        model->pool->n_threads(), context.T("threads", "线程"), "test",
-        "context", "batch", "tokens", "tok/s", "min - max", "GB/s", "of it",
-        "GFLOP/s");
+    context.out << TableHead(subject, context.T("threads", "线程"));
   }
   std::vector<BenchResult> results;
-  Json list = Json::array();
-  for (const BenchCase& what : CasesOf(args)) {
+  for (BenchCase what : CasesOf(args)) {
+    what.tokens = tokens;
     BELAY_ASSIGN_OR_RETURN(results.emplace_back(),
                            Measure(what, *model, *bandwidth));
-    list.push_back(ResultJson(results.back()));
-    if (!context.json) PrintRow(results.back(), context);
+    if (context.json) continue;
+    context.out << TableRow(results.back());
+    context.out.flush();
   }
-  if (context.json) {
-    PrintJson(context, {{"model", args.model.folder},
-                        {"dtype", DtypeOf(model->config())},
-                        {"backend", model->backend->name()},
-                        {"numerics", args.model.numerics},
-                        {"threads", model->pool->n_threads()},
-                        {"weight_bytes", model->weight_bytes()},
-                        {"load_seconds", model->load_seconds},
-                        {"results", list}});
-  }
-  if (!args.csv.empty()) {
-    BELAY_RETURN_IF_ERROR(
-        WriteFileAtomically(args.csv, CsvOf(args, *model, results)));
-  }
+  if (context.json) PrintJson(context, ToJson(subject, results));
+  BELAY_RETURN_IF_ERROR(Write(args, subject, results));
   return ExitCode::kOk;
 }
 
@@ -195,6 +161,15 @@ void AddBench(CLI::App& app, Context& context) {
   command->add_option(
       "--repetitions", args->repetitions,
       context.T("of each test (default 5)", "每项测试的重复次数（默认 5）"));
+  command->add_option(
+      "--tokens-file", args->tokens_file,
+      context.T("prompts of these token ids, again and again (a JSON array; "
+                "default: random ones)",
+                "以这些词元 id 循环作为提示（JSON 数组；默认：随机）"));
+  command->add_option(
+      "--out", args->html,
+      context.T("also write a page with curves (HTML, needs nothing else)",
+                "另写一个带曲线的独立 HTML 页面"));
   command->add_option("--csv", args->csv,
                       context.T("also write a CSV file", "另写一个 CSV 文件"));
   AddJsonFlag(*command, context);

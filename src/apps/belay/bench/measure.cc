@@ -56,8 +56,11 @@ class Runner {
     engine::Request request;
     std::uniform_int_distribution<int32_t> token(
         0, static_cast<int32_t>(model_.config().vocab_size) - 1);
+    const std::vector<int32_t>& given = what_.tokens;
     for (int64_t i = 0; i < prompt_tokens(); ++i) {
-      request.prompt.push_back(token(rng_));
+      request.prompt.push_back(
+          given.empty() ? token(rng_)
+                        : given[static_cast<size_t>(i) % given.size()]);
     }
     request.max_tokens = static_cast<int32_t>(answer_tokens());
     return engine_->Submit(std::move(request)).status();

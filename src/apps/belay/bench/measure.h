@@ -21,6 +21,7 @@ struct BenchCase {
   int64_t n_tokens = 32;  // prompt tokens; or steps of decoding a repetition
   int repetitions = 5;
   int64_t tokens_per_step = 512;
+  std::vector<int32_t> tokens = {};  // of prompts, in turn; none: random ones
 };
 
 struct Spread {
@@ -39,7 +40,8 @@ struct BenchResult {
   double flops_per_token = 0;
 };
 
-// Runs a case on random tokens. Errors: those of the engine; SYS-004.
+// Runs a case. Errors: those of the engine (ARG-003: a token that the model has
+// not); SYS-004.
 StatusOr<BenchResult> Measure(const BenchCase& what, LoadedModel& model,
                               const Bandwidth& bandwidth);
 

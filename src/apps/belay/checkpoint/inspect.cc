@@ -10,6 +10,7 @@
 #include "apps/belay/checkpoint/inspection.h"
 #include "apps/belay/commands.h"
 #include "apps/belay/model/gguf_tokenizer.h"
+#include "apps/belay/pack/pack.h"
 #include "base/cpu_count.h"
 #include "base/error_ids.h"
 #include "base/thread_pool.h"
@@ -58,6 +59,9 @@ StatusOr<ExitCode> RunInspect(const InspectArgs& args, const Context& context) {
   }
   if (!args.folder.empty() && IsGguf(args.folder)) {
     return InspectGguf(args.folder, args.strict, context);
+  }
+  if (!args.folder.empty() && IsPacked(args.folder)) {
+    return InspectPack(args.folder, context);
   }
   BELAY_ASSIGN_OR_RETURN(
       const Inspection inspection,

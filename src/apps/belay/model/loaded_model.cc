@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/belay/model/gguf_tokenizer.h"
+#include "apps/belay/pack/pack.h"
 #include "apps/belay/shell/interrupt.h"
 #include "apps/belay/shell/progress.h"
 #include "backends/registry.h"
@@ -50,6 +51,12 @@ void Warn(const checkpoint::CheckpointReport& report, const Context& context) {
 }
 
 Status OpenFiles(const ModelArgs& args, LoadedModel& loaded) {
+  if (IsPacked(args.folder)) {
+    BELAY_ASSIGN_OR_RETURN(loaded.pack,
+                           checkpoint::PackFile::Open(PackPath(args.folder)));
+    return args.strict ? loaded.pack->Verify(loaded.pool.get())
+                       : absl::OkStatus();
+  }
   if (IsGguf(args.folder)) {
     BELAY_ASSIGN_OR_RETURN(loaded.gguf, checkpoint::gguf::GgufModel::Open(
                                             args.folder, args.strict));
@@ -69,10 +76,10 @@ void AddModelOptions(CLI::App& command, ModelArgs& args,
                      const Context& context) {
   command
       .add_option("--model", args.folder,
-                  context.T("checkpoint folder (config.json, *.safetensors) "
-                            "or GGUF file",
-                            "检查点目录（config.json、*.safetensors）"
-                            "或 GGUF 文件"))
+                  context.T("checkpoint folder (config.json, *.safetensors), "
+                            "folder of belay pack, or GGUF file",
+                            "检查点目录（config.json、*.safetensors）、"
+                            "belay pack 的目录，或 GGUF 文件"))
       ->required();
   command.add_option("--backend", args.backend,
                      context.T("cpu (default) or ref", "cpu（默认）或 ref"));
@@ -83,12 +90,37 @@ void AddModelOptions(CLI::App& command, ModelArgs& args,
   command.add_option("--threads", args.threads,
                      context.T("threads (default: physical cores)",
                                "线程数（默认：物理核数）"));
+  command.add_flag(
+      "--no-pin", args.no_pin,
+      context.T("leave threads to the system (default: a team that takes every "
+                "core has each thread on its own)",
+                "不绑定线程（默认：占满所有核心的线程组每线程固定一核）"));
+  command.add_option(
+      "--simd-target", args.simd_target,
+      context.T(
+          "hold the cpu back end to an instruction set: SSE4, AVX2, AVX3, "
+          "AVX3_DL, AVX512-BF16, NEON",
+          "将 cpu 后端限制为某个指令集：SSE4、AVX2、AVX3、AVX3_DL、"
+          "AVX512-BF16、NEON"));
   command.add_flag("--strict", args.strict,
                    context.T("refuse a checkpoint with unknown tensors",
                              "检查点含有未知张量时拒绝加载"));
 }
 
+StatusOr<StoredView> LoadedModel::Find(std::string_view name) const {
+  if (pack != nullptr) return pack->Find(name);
+  if (gguf != nullptr) return gguf->Find(name);
+  return checkpoint->Slice(name, spec::Rank{});
+}
+
+void LoadedModel::ReleasePages() const {
+  // A packed model is used where it is mapped.
+  if (gguf != nullptr) gguf->ReleasePages();
+  if (checkpoint != nullptr) checkpoint->ReleasePages();
+}
+
 uint64_t LoadedModel::weight_bytes() const {
+  if (pack != nullptr) return pack->weight_bytes();
   if (gguf != nullptr) return gguf->weight_bytes();
   uint64_t bytes = 0;
   for (const auto& tensor : checkpoint->tensors()) bytes += tensor.bytes();
@@ -101,11 +133,18 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
   const std::atomic<bool>& interrupted = CatchInterrupts();
   auto loaded = std::make_unique<LoadedModel>();
   const int n_threads = args.threads == -1 ? DefaultThreads() : args.threads;
-  BELAY_ASSIGN_OR_RETURN(loaded->pool, ThreadPool::Create(n_threads));
+  std::vector<int> cpus;
+  auto topology = Topology::Load();
+  if (topology.ok()) {
+    loaded->topology = std::move(topology).value();
+    if (!args.no_pin) cpus = loaded->topology->CpusFor(n_threads);
+  }
+  BELAY_ASSIGN_OR_RETURN(loaded->pool, ThreadPool::Create(n_threads, cpus));
   BELAY_RETURN_IF_ERROR(OpenFiles(args, *loaded));
-  Warn(loaded->gguf != nullptr ? loaded->gguf->report()
-                               : loaded->checkpoint->report(),
-       context);
+  if (loaded->gguf != nullptr) Warn(loaded->gguf->report(), context);
+  if (loaded->checkpoint != nullptr) {
+    Warn(loaded->checkpoint->report(), context);
+  }
   BELAY_ASSIGN_OR_RETURN(
       loaded->eos_ids,
       checkpoint::EosIds(args.folder, loaded->config().eos_id));
@@ -113,7 +152,13 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
                          NumericsFor(args.numerics, loaded->config()));
   BELAY_ASSIGN_OR_RETURN(
       loaded->backend,
-      backends::Create(args.backend, numerics, loaded->pool.get()));
+      backends::Create(args.backend, numerics, loaded->pool.get(),
+                       {.simd_target = args.simd_target,
+                        .topology = loaded->topology.get()}));
+
+  if (loaded->pack != nullptr) {
+    BELAY_RETURN_IF_ERROR(CheckLayout(*loaded->pack, *loaded->backend));
+  }
 
   Progress progress(context);
   BELAY_ASSIGN_OR_RETURN(
@@ -122,17 +167,12 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
           loaded->config(), spec::Rank{},
           [&](std::string_view name) -> StatusOr<StoredView> {
             if (interrupted) return MakeError(kSysInterrupted, ErrorFacts{});
-            if (loaded->gguf != nullptr) return loaded->gguf->Find(name);
-            return loaded->checkpoint->Slice(name, spec::Rank{});
+            return loaded->Find(name);
           },
           *loaded->backend,
           [&](int64_t done, int64_t total) {
             // What was packed is needed no more; the rest is mapped again.
-            if (loaded->gguf != nullptr) {
-              loaded->gguf->ReleasePages();
-            } else {
-              loaded->checkpoint->ReleasePages();
-            }
+            loaded->ReleasePages();
             progress.Update(
                 std::string(context.T("loading layer ", "加载层 ")) +
                 std::to_string(done) + "/" + std::to_string(total));

@@ -6,13 +6,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/belay/shell/context.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "base/topology.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/gguf/model.h"
+#include "checkpoint/pack/pack_file.h"
 #include "model/weights.h"
 #include "ops/backend.h"
 #include "ops/communicator.h"
@@ -24,19 +27,23 @@ struct ModelArgs {
   std::string backend = "cpu";
   std::string numerics = "official";
   int threads = -1;  // -1: one for each physical core that we may use
+  bool no_pin = false;
   bool strict = false;
+  std::string simd_target;  // "" = the best that this CPU has
 };
 
-// --model, --backend, --numerics, --threads, --strict.
+// --model, --backend, --numerics, --threads, --no-pin, --strict, --simd-target.
 void AddModelOptions(CLI::App& command, ModelArgs& args,
                      const Context& context);
 
 // A model ready to run. Members in the order in which they must be destroyed
 // last.
 struct LoadedModel {
-  // One of the two, by what the path is.
+  // One of the three, by what the path is.
   std::unique_ptr<checkpoint::Checkpoint> checkpoint;
   std::unique_ptr<checkpoint::gguf::GgufModel> gguf;
+  std::unique_ptr<checkpoint::PackFile> pack;
+  std::unique_ptr<Topology> topology;  // null when the system does not tell
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<ops::Backend> backend;
   std::unique_ptr<model::ModelWeights> weights;
@@ -45,9 +52,14 @@ struct LoadedModel {
   double load_seconds = 0;
 
   const spec::ModelConfig& config() const {
+    if (pack != nullptr) return pack->config();
     return gguf != nullptr ? gguf->config() : checkpoint->config();
   }
   uint64_t weight_bytes() const;  // of the tensors in use
+  // A tensor of the one rank by its official name.
+  StatusOr<StoredView> Find(std::string_view name) const;
+  // Takes the files' pages out of this process's memory.
+  void ReleasePages() const;
 };
 
 // Opens, checks and binds, with progress on stderr and a warning for what the

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error_ids.h"
+#include "kernels/simd_target.h"
 
 namespace belay::apps {
 namespace {
@@ -157,9 +158,24 @@ StatusOr<ExitCode> ExplainBackend(const ops::Backend& backend,
                                    ? context.T("yes", "是")
                                    : std::string(i.applies.message()).c_str());
   }
-  if (context.json)
-    PrintJson(context,
-              {{"backend", backend.name()}, {"implementations", list}});
+  // The instruction set in force, and all that could be.
+  const bool simd = backend.name() == "cpu";
+  const std::string_view target = simd ? kernels::SimdTarget() : "scalar";
+  Json targets = Json::array();
+  if (simd) {
+    for (const std::string_view name : kernels::SimdTargets()) {
+      targets.push_back(name);
+    }
+  }
+  if (context.json) {
+    PrintJson(context, {{"backend", backend.name()},
+                        {"simd_target", target},
+                        {"simd_targets", targets},
+                        {"implementations", list}});
+  } else {
+    context.out << context.T("instruction set: ", "指令集：") << target << "  "
+                << targets.dump() << "\n";
+  }
   return ExitCode::kOk;
 }
 
