@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/device.h"
 
+#include <algorithm>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 #include "backends/ref/ref.h"
@@ -8,37 +11,56 @@
 #ifdef BELAY_CONFORMANCE_CPU
 #include "backends/cpu/cpu.h"
 #include "base/thread_pool.h"
+#include "kernels/simd_target.h"
 #endif
 
 namespace belay::conformance {
 namespace {
 
-using Factory =
-    StatusOr<std::unique_ptr<ops::Backend>> (*)(const ops::Numerics&);
+using Factory = std::function<StatusOr<std::unique_ptr<ops::Backend>>(
+    const ops::Numerics&)>;
 
 struct NamedFactory {
-  const char* name;
+  std::string name;
   Factory create;
 };
 
 #ifdef BELAY_CONFORMANCE_CPU
 // Two threads, so that the suite sees work being split.
-StatusOr<std::unique_ptr<ops::Backend>> CreateCpu(
-    const ops::Numerics& numerics) {
+StatusOr<std::unique_ptr<ops::Backend>> CreateCpu(const ops::Numerics& numerics,
+                                                  std::string_view target) {
   static StatusOr<std::unique_ptr<ThreadPool>> pool = ThreadPool::Create(2);
   if (!pool.ok()) return pool.status();
-  return cpu::Create(numerics, pool->get());
+  return cpu::Create(numerics, pool->get(),
+                     {.simd_target = std::string(target)});
+}
+
+// "cpu_AVX2": what a test's name may hold.
+std::string NameOfTarget(std::string_view target) {
+  std::string name = "cpu_" + std::string(target);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 #endif
 
+std::vector<NamedFactory> MakeFactories() {
+  std::vector<NamedFactory> factories = {{"ref", ref::Create}};
+#ifdef BELAY_CONFORMANCE_CPU
+  // As it runs by itself, and held to each lesser target of this machine.
+  for (const std::string_view target : kernels::SimdTargets()) {
+    const bool best = factories.size() == 1;
+    factories.push_back({best ? "cpu" : NameOfTarget(target),
+                         [target](const ops::Numerics& numerics) {
+                           return CreateCpu(numerics, target);
+                         }});
+  }
+#endif
+  return factories;
+}
+
 // The one list of back ends that the suite holds.
 const std::vector<NamedFactory>& Factories() {
-  static const std::vector<NamedFactory> factories = {
-      {"ref", ref::Create},
-#ifdef BELAY_CONFORMANCE_CPU
-      {"cpu", CreateCpu},
-#endif
-  };
+  static const std::vector<NamedFactory> factories = MakeFactories();
   return factories;
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
@@ -81,13 +82,16 @@ int64_t RandomChunk(std::mt19937& rng, int64_t left) {
   return std::min(left, Between(rng, 1, most));
 }
 
-class BatchInvarianceTest : public ::testing::TestWithParam<std::string> {
+// {checkpoint, back end}
+using Case = std::pair<std::string, std::string>;
+
+class BatchInvarianceTest : public ::testing::TestWithParam<Case> {
  protected:
   TestModel Open(int n_threads) const {
     ModelOptions options;
-    options.backend = BackendNames().back();  // cpu where it was built
+    options.backend = GetParam().second;
     options.n_threads = n_threads;
-    return TestModel(PathOf(GetParam()), options);
+    return TestModel(PathOf(GetParam().first), options);
   }
 
   static bool HasMtp(const TestModel& model) {
@@ -184,10 +188,25 @@ TEST_P(BatchInvarianceTest, LogitsDoNotDependOnCompanyChunksOrThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BatchInvarianceTest,
-                         ::testing::Values("tiny_fp4", "tiny_base_fp8", "gguf",
-                                           "demo"),
-                         [](const auto& test) { return test.param; });
+// All checkpoints on the kernels that run here; one on those that a lesser CPU
+// would use.
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  const std::string best = BackendNames().back();
+  for (const char* model : {"tiny_fp4", "tiny_base_fp8", "gguf", "demo"}) {
+    cases.emplace_back(model, best);
+  }
+  const std::vector<std::string> all = BackendAndTargetNames();
+  for (size_t i = BackendNames().size(); i < all.size(); ++i) {
+    cases.emplace_back("tiny_fp4", all[i]);
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BatchInvarianceTest, ::testing::ValuesIn(Cases()),
+                         [](const auto& test) {
+                           return test.param.first + "_" + test.param.second;
+                         });
 
 }  // namespace
 }  // namespace belay::test

@@ -103,27 +103,37 @@ TEST_P(GoldenTest, Exact) {
 
 // The goldens hold no selections of the MTP block, so that its own experts run
 // free even here, and flip where its gate nearly ties: its logits are held to
-// the limit of a free run.
+// the limit of a free run. As there, what scatters with few rows is held over
+// all rows of a checkpoint: a prompt has one row of MTP logits, and of 24 rows
+// one is 0.04 of top-1.
 TEST_P(GoldenTest, Replay) {
+  struct Pool {
+    double n_rows = 0;
+    double kl = 0;
+    double top1 = 0;
+  };
   TestModel model = Open(/*exact=*/false);
   const GoldenFile golden(checkpoint(), "official");
+  Pool pools[2];  // main logits, MTP logits
   ASSERT_FALSE(golden.Prompts().empty());
   for (const std::string& prompt : golden.Prompts()) {
     trace::Tensors trace = Trace(model, golden, prompt, /*replay=*/true);
     ForEachLogits(golden, prompt, trace,
-                  [](const std::string& name, const LogitDiff& d) {
-                    if (name.starts_with("mtp_")) {
-                      EXPECT_LE(d.kl_mean, 0.03);
-                      return;
-                    }
+                  [&pools](const std::string& name, const LogitDiff& d) {
+                    const bool mtp = name.starts_with("mtp_");
+                    Pool& pool = pools[mtp ? 1 : 0];
+                    const auto n = static_cast<double>(d.n_rows);
+                    pool.n_rows += n;
+                    pool.kl += n * d.kl_mean;
+                    pool.top1 += n * d.top1;
+                    if (mtp) return;
                     EXPECT_LE(d.max_abs, 0.6);
                     EXPECT_LE(d.kl_mean, 0.003);
                     EXPECT_LE(d.kl_max, 0.01);
-                    if (d.n_rows > 8) {
-                      EXPECT_GE(d.top1, 0.85);
-                    }
                   });
   }
+  EXPECT_GE(pools[0].top1 / pools[0].n_rows, 0.85);
+  EXPECT_LE(pools[1].kl / pools[1].n_rows, 0.03);
 }
 
 // A free run is chaos after the first flip of an expert or an index row, so the
@@ -207,7 +217,7 @@ TEST_P(GoldenTest, RefusesToReplayIdsThatDoNotExist) {
 INSTANTIATE_TEST_SUITE_P(
     All, GoldenTest,
     ::testing::Combine(::testing::Values("tiny_fp4", "tiny_base_fp8"),
-                       ::testing::ValuesIn(BackendNames())),
+                       ::testing::ValuesIn(BackendAndTargetNames())),
     [](const auto& test) {
       return std::get<0>(test.param) + "_" + std::get<1>(test.param);
     });

@@ -136,7 +136,7 @@ TEST_P(LayerForcedTest, TraceInjectsOneLayer) {
 INSTANTIATE_TEST_SUITE_P(
     All, LayerForcedTest,
     ::testing::Combine(::testing::Values("tiny_fp4", "tiny_base_fp8"),
-                       ::testing::ValuesIn(BackendNames())),
+                       ::testing::ValuesIn(BackendAndTargetNames())),
     [](const auto& test) {
       return std::get<0>(test.param) + "_" + std::get<1>(test.param);
     });

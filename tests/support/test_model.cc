@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test_model.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -8,6 +9,7 @@
 #include "support/value.h"
 #ifdef BELAY_TEST_CPU
 #include "backends/cpu/cpu.h"
+#include "kernels/simd_target.h"
 #endif
 
 namespace belay::test {
@@ -17,7 +19,10 @@ std::unique_ptr<ops::Backend> MakeBackend(const std::string& name,
                                           const ops::Numerics& numerics,
                                           [[maybe_unused]] ThreadPool* pool) {
 #ifdef BELAY_TEST_CPU
-  if (name == "cpu") return Value(cpu::Create(numerics, pool));
+  if (name.starts_with("cpu")) {
+    const std::string target = name.size() > 4 ? name.substr(4) : "";
+    return Value(cpu::Create(numerics, pool, {.simd_target = target}));
+  }
 #endif
   BELAY_CHECK(name == "ref");
   return Value(ref::Create(numerics));
@@ -31,6 +36,18 @@ std::vector<std::string> BackendNames() {
 #else
   return {"ref"};
 #endif
+}
+
+std::vector<std::string> BackendAndTargetNames() {
+  std::vector<std::string> names = BackendNames();
+#ifdef BELAY_TEST_CPU
+  const auto targets = kernels::SimdTargets();
+  for (size_t i = 1; i < targets.size(); ++i) {  // the best is "cpu"
+    names.push_back("cpu_" + std::string(targets[i]));
+    std::replace(names.back().begin(), names.back().end(), '-', '_');
+  }
+#endif
+  return names;
 }
 
 TestModel::TestModel(const std::string& path, const ModelOptions& options)

@@ -21,6 +21,9 @@ namespace belay::test {
 
 // The back ends of this build that run on the host: "ref", and "cpu" if built.
 std::vector<std::string> BackendNames();
+// The same and, as "cpu_AVX2", cpu held to each lesser instruction set that
+// this machine has.
+std::vector<std::string> BackendAndTargetNames();
 
 struct ModelOptions {
   std::string backend = "ref";
