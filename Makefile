@@ -7,7 +7,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 .DEFAULT_GOAL := build
 # The steps depend on each other; ninja and ctest do their work in parallel.
 .NOTPARALLEL:
-.PHONY: build demo test check bench format clean bootstrap help
+.PHONY: build demo test check bench bench-peers format clean bootstrap help
 
 ## build: the release build, in build/release
 build: build/release/build.ninja
@@ -34,6 +34,10 @@ check:
 ## bench: run the benchmarks, results in build/release/bench
 bench: build
 	@scripts/bench
+
+## bench-peers: the same GGUF files in llama.cpp, the router in ONNX Runtime; needs npm
+bench-peers: build
+	@scripts/bench_peers
 
 ## format: clang-format over our sources
 format:

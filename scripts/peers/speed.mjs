@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Belay beside llama.cpp on the same GGUF file: pairs of runs, one program after
+// the other in changing order, and the ratio within each pair. Called by
+// scripts/bench_peers, which says the options.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+function options(argv) {
+  const all = { belay: "build/release/bin/belay", pairs: 5, threads: 2,
+    prefill: 512, decode: 128, under: "", json: "", files: [] };
+  for (let i = 0; i < argv.length; ++i) {
+    const name = argv[i].replace(/^--/, "");
+    if (!argv[i].startsWith("--")) {
+      all.files.push(argv[i]);
+    } else if (name in all && name !== "files" && i + 1 < argv.length) {
+      all[name] = typeof all[name] === "number" ? Number(argv[++i]) : argv[++i];
+    } else {
+      console.error(`bench_peers: unknown option ${argv[i]}`);
+      process.exit(2);
+    }
+  }
+  return all;
+}
+
+const args = options(process.argv.slice(2));
+
+// Runs a program, under `--under CMD` where given; its last line is JSON.
+function run(program, parameters) {
+  const command = [...args.under.split(" ").filter(Boolean), program, ...parameters];
+  const out = execFileSync(command[0], command.slice(1), { encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"] });
+  return out;
+}
+
+function runBelay(file, tokens) {
+  const json = JSON.parse(run(args.belay, ["bench", "--model", file, "--json",
+    "--threads", args.threads, "--prefill", args.prefill, "--steps", args.decode,
+    "--repetitions", 1, "--tokens-file", tokens].map(String)));
+  const of = (test) => json.results.find((r) => r.test === test);
+  return {
+    prefill: of("prefill").tokens_per_second.median,
+    decode: of("decode").tokens_per_second.median,
+    bandwidth: of("decode").bandwidth_gb_per_second.median,
+    share: of("decode").bandwidth_share.median,
+  };
+}
+
+function runLlamaCpp(file, tokens) {
+  const script = new URL("speed_llama_cpp.mjs", import.meta.url).pathname;
+  const out = run(process.execPath, [script, file, tokens, args.prefill,
+    args.decode, args.threads].map(String));
+  return JSON.parse(out.trim().split("\n").at(-1));
+}
+
+function spread(values) {
+  const v = [...values].sort((a, b) => a - b);
+  const median = (v[(v.length - 1) >> 1] + v[v.length >> 1]) / 2;
+  return { median, min: v[0], max: v.at(-1) };
+}
+
+// Random ids below the smallest vocabulary that is measured; the same always.
+function writeTokens(folder) {
+  let state = 12345;
+  const next = () => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return 300 + state % 3700;
+  };
+  const file = join(folder, "tokens.json");
+  const n = Math.max(args.prefill, args.decode + 8);
+  writeFileSync(file, JSON.stringify(Array.from({ length: n }, next)));
+  return file;
+}
+
+function measure(file, tokens) {
+  const pairs = [];
+  for (let i = 0; i < args.pairs; ++i) {
+    const pair = {};
+    const sides = { belay: runBelay, llama_cpp: runLlamaCpp };
+    const order = Object.keys(sides);
+    for (const side of i % 2 ? order.reverse() : order) {
+      pair[side] = sides[side](file, tokens);
+    }
+    pairs.push(pair);
+  }
+  return pairs;
+}
+
+const text = (s, digits) =>
+  `${s.median.toFixed(digits)} (${s.min.toFixed(digits)} - ${s.max.toFixed(digits)})`;
+
+function report(file, pairs) {
+  const result = { file, threads: args.threads, pairs: args.pairs };
+  console.log(`${file}, ${args.threads} threads, ${args.pairs} pairs: ` +
+    "median (smallest - largest)");
+  for (const test of ["prefill", "decode"]) {
+    const ours = spread(pairs.map((p) => p.belay[test]));
+    const theirs = spread(pairs.map((p) => p.llama_cpp[test]));
+    const ratio = spread(pairs.map((p) => p.belay[test] / p.llama_cpp[test]));
+    result[test] = { belay: ours, llama_cpp: theirs, ratio };
+    console.log(`  ${test} ${args[test]}: belay ${text(ours, 1)} tok/s, ` +
+      `llama.cpp ${text(theirs, 1)} tok/s, ratio ${text(ratio, 2)}`);
+  }
+  const bandwidth = spread(pairs.map((p) => p.belay.bandwidth));
+  const share = spread(pairs.map((p) => 100 * p.belay.share));
+  Object.assign(result, { bandwidth_gb_per_second: bandwidth });
+  console.log(`  memory read beside it: ${text(bandwidth, 1)} GB/s; ` +
+    `belay's decode is ${text(share, 0)} % of it`);
+  return result;
+}
+
+const folder = mkdtempSync(join(tmpdir(), "belay-peers-"));
+try {
+  const tokens = writeTokens(folder);
+  const results = args.files.map((file) => report(file, measure(file, tokens)));
+  if (args.json) writeFileSync(args.json, JSON.stringify(results, null, 2) + "\n");
+} finally {
+  rmSync(folder, { recursive: true });
+}
