@@ -8,6 +8,7 @@ find_package(hwy REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
+find_package(tomlplusplus REQUIRED)
 find_package(Boost 1.74 REQUIRED)  # headers only: Asio and Beast
 find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)

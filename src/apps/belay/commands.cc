@@ -11,6 +11,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddRender(app, context);
   AddParse(app, context);
   AddBench(app, context);
+  AddLoadTest(app, context);
   AddInspect(app, context);
   AddMakeModel(app, context);
   AddConvert(app, context);
@@ -18,6 +19,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddTokenize(app, context);
   AddDetokenize(app, context);
   AddExplain(app, context);
+  AddCompletion(app, context);
 }
 
 }  // namespace belay::apps

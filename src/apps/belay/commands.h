@@ -24,6 +24,8 @@ void AddDetokenize(CLI::App& app, Context& context);
 void AddRender(CLI::App& app, Context& context);
 void AddParse(CLI::App& app, Context& context);
 void AddBench(CLI::App& app, Context& context);
+void AddLoadTest(CLI::App& app, Context& context);
+void AddCompletion(CLI::App& app, Context& context);
 
 }  // namespace belay::apps
 
