@@ -6,6 +6,7 @@ namespace belay::apps {
 void AddCommands(CLI::App& app, Context& context) {
   AddRun(app, context);
   AddChat(app, context);
+  AddServe(app, context);
   AddTrace(app, context);
   AddPerplexity(app, context);
   AddRender(app, context);

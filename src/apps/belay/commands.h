@@ -12,6 +12,7 @@ void AddCommands(CLI::App& app, Context& context);
 
 void AddRun(CLI::App& app, Context& context);
 void AddChat(CLI::App& app, Context& context);
+void AddServe(CLI::App& app, Context& context);
 void AddTrace(CLI::App& app, Context& context);
 void AddPerplexity(CLI::App& app, Context& context);
 void AddExplain(CLI::App& app, Context& context);

@@ -127,8 +127,9 @@ uint64_t LoadedModel::weight_bytes() const {
   return bytes;
 }
 
-StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
-                                                 const Context& context) {
+StatusOr<std::unique_ptr<LoadedModel>> LoadModel(
+    const ModelArgs& args, const Context& context,
+    const std::function<void(double)>& on_progress) {
   const auto start = std::chrono::steady_clock::now();
   const std::atomic<bool>& interrupted = CatchInterrupts();
   auto loaded = std::make_unique<LoadedModel>();
@@ -173,6 +174,10 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
           [&](int64_t done, int64_t total) {
             // What was packed is needed no more; the rest is mapped again.
             loaded->ReleasePages();
+            if (on_progress && total > 0) {
+              on_progress(static_cast<double>(done) /
+                          static_cast<double>(total));
+            }
             progress.Update(
                 std::string(context.T("loading layer ", "加载层 ")) +
                 std::to_string(done) + "/" + std::to_string(total));

@@ -4,6 +4,7 @@
 #define BELAY_APPS_BELAY_MODEL_LOADED_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -63,9 +64,11 @@ struct LoadedModel {
 };
 
 // Opens, checks and binds, with progress on stderr and a warning for what the
-// checkpoint holds beside the model.
-StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const ModelArgs& args,
-                                                 const Context& context);
+// checkpoint holds beside the model. `on_progress` hears the part of 1 that is
+// done.
+StatusOr<std::unique_ptr<LoadedModel>> LoadModel(
+    const ModelArgs& args, const Context& context,
+    const std::function<void(double)>& on_progress = {});
 
 }  // namespace belay::apps
 
