@@ -305,6 +305,7 @@ void Connection::Write(uint64_t serial, std::string piece) {
 void Connection::End(uint64_t serial) {
   if (!IsCurrent(serial)) return;
   if (began_ && chunked_ && !is_head_) Queue("0\r\n\r\n");
+  close_after_ |= shared_->draining;  // a stream may have begun before
   on_gone_ = nullptr;
   NextRequest();
   Flush();

@@ -307,6 +307,19 @@ TEST_F(HttpTest, DrainingEndsIdleConnectionsAndFinishesOthers) {
   EXPECT_FALSE(RawClient(server_->port()).connected());
 }
 
+TEST_F(HttpTest, StreamsThatBeganBeforeTheDrainEndTheirConnection) {
+  StartServer();
+  RawClient busy(server_->port());
+  ASSERT_TRUE(busy.Send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"));
+  ASSERT_TRUE(WaitFor([&] { return held() != nullptr; }));
+  held()->Begin({});
+  busy.ReadUntil("\r\n\r\n");
+  server_->StopAccepting();
+  held()->Write("rest");
+  held()->End();
+  EXPECT_EQ(busy.ReadAll(), "4\r\nrest\r\n0\r\n\r\n");
+}
+
 TEST_F(HttpTest, TheServerMayGoBeforeItsAnswers) {
   StartServer();
   client_->Send({.path = "/hold"}, {});

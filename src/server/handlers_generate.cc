@@ -14,6 +14,7 @@
 #include "server/api/json_writer.h"
 #include "server/core/constrain.h"
 #include "server/handlers.h"
+#include "text/chat/tokens.h"
 
 namespace belay::server {
 namespace {
@@ -183,6 +184,15 @@ AnswerHead HeadOf(const char* prefix, const Order& order,
   return head;
 }
 
+// Every call begins with the DSML marker; a model that may not write it may not
+// call. A model can do so without having been shown any tool.
+void ForbidCalls(const ModelInfo& model, Generation& generation) {
+  constexpr float kNever = -100;
+  if (const auto marker = model.tokenizer->IdOf(text::kDsml)) {
+    generation.sampling.logit_bias.emplace_back(*marker, kNever);
+  }
+}
+
 Status StartChat(std::unique_ptr<Exchange>& exchange, Desk& desk) {
   Order order;
   BELAY_ASSIGN_OR_RETURN(order.model, ReadyModel(desk));
@@ -198,6 +208,7 @@ Status StartChat(std::unique_ptr<Exchange>& exchange, Desk& desk) {
   order.chat = call.chat.thinking_mode;
   order.format = std::move(call.format);
   order.generation = std::move(call.generation);
+  if (call.no_calls) ForbidCalls(*order.model, order.generation);
   AddNotesHeader(order.generation, *exchange);
   auto format = MakeChatFormat(HeadOf("chatcmpl", order, *exchange, desk));
   BELAY_ASSIGN_OR_RETURN(SessionParts parts,

@@ -42,6 +42,11 @@ void WriteFindings(const Readiness& readiness, const Exchange& exchange,
 
 }  // namespace
 
+uint64_t Desk::Random() {
+  const std::lock_guard lock(mutex_);
+  return random_();
+}
+
 StatusOr<std::shared_ptr<const ModelInfo>> ReadyModel(const Desk& desk) {
   if (desk.draining) return MakeError(kApiDraining, ErrorFacts{});
   const Readiness readiness = desk.runner->readiness();

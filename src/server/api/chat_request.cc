@@ -212,13 +212,14 @@ void ReadTools(Fields& fields, ChatCall& call) {
   std::string function;
   const std::string choice = ReadToolChoice(fields, &function);
   const bool parallel = fields.Bool("parallel_tool_calls").value_or(true);
+  call.no_calls = choice == "none";
   if (tools == nullptr || (tools->is_array() && tools->items.empty())) {
     if (choice == "required") {
       fields.Fail("tool_choice", "tools to choose from", "no tools");
     }
     return;
   }
-  // Without them in the prompt the model does not call: that is "none".
+  // They are left out of the prompt; only their form is looked at.
   if (choice == "none") {
     std::vector<text::ChatMessage> scratch;
     const Status error = text::AddTools(*tools, &scratch);

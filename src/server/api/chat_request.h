@@ -35,6 +35,7 @@ struct ChatCall {
   text::ChatRequest chat;
   Format format;
   bool has_tools = false;
+  bool no_calls = false;  // tool_choice "none": the answer must not call
 };
 
 struct ChatDefaults {

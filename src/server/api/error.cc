@@ -32,6 +32,7 @@ constexpr std::array<std::pair<ErrorId, int>, 9> kStatuses = {
 int HttpStatusOf(const Status& error) {
   const std::string id = ErrorIdOf(error);
   if (id.starts_with("HTTP-")) return http::StatusOfError(error);
+  if (id.starts_with("GRAM-")) return 400;  // the schema, whatever is wrong
   for (const auto& [known, status] : kStatuses) {
     if (id == known.id) return status;
   }

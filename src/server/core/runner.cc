@@ -110,7 +110,6 @@ void Runner::Fail(const Status& error) {
     readiness.canary_stage.clear();
     readiness.error = error;
   });
-  if (options_.warn) options_.warn(error);
 }
 
 void Runner::Run() {
@@ -154,6 +153,7 @@ bool Runner::Test() {
       if (finding.status.ok()) continue;
       const Status status = WithStage(finding.status, finding.stage);
       if (!finding.is_warning || options_.canary == CanaryMode::kStrict) {
+        if (options_.warn) options_.warn(status);
         Fail(status);
         return false;
       }

@@ -34,6 +34,7 @@ class Server:
         self.reader.start()
         if not self.listening.wait(60) or self.port is None:
             self.process.kill()
+            self.wait()
             raise AssertionError("no server: " + "\n".join(self.lines))
         if wait:
             self.wait_ready()
@@ -113,7 +114,8 @@ class Server:
         return values
 
     def wait_metric(self, name, value):
-        for _ in range(400):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
             if self.metrics().get(name) == value:
                 return
             time.sleep(0.02)
@@ -127,16 +129,21 @@ class Server:
     def open_socket(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=60)
 
-    def stop(self, sig=signal.SIGTERM):
+    def stop(self):
         """Ends the process; its exit code."""
         if self.process.poll() is None:
-            self.process.send_signal(sig)
+            self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self):
+        """Waits for an end that was asked for already."""
         try:
-            code = self.process.wait(60)
+            code = self.process.wait(120)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
         self.reader.join(10)
+        self.process.stderr.close()
         return code
 
 

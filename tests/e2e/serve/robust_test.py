@@ -2,15 +2,17 @@
 """What clients do to a server, and what it does about it."""
 
 import json
+import os
 import random
 import selectors
+import shutil
 import signal
 import socket
 import tempfile
 import time
 import unittest
 
-from belay_server import Server
+from belay_server import ROOT, Server
 
 CHAT = "/v1/chat/completions"
 LONG = {"messages": [{"role": "user", "content": "Hello!"}],
@@ -192,9 +194,10 @@ class LifeTest(unittest.TestCase):
             answer += part
         self.assertIn(b"[DONE]", answer)
         self.assertIn(b'"finish_reason":"length"', answer)
+        client.close()
         with self.assertRaises(OSError):
             server.open_socket()
-        self.assertEqual(server.stop(), 0)
+        self.assertEqual(server.wait(), 0)
 
         server = Server("--no-canary", "--max-context", "4096")
         client = server.open_socket()
@@ -204,6 +207,7 @@ class LifeTest(unittest.TestCase):
         time.sleep(0.2)
         self.assertIsNone(server.process.poll())
         self.assertEqual(server.stop(), -signal.SIGTERM)
+        client.close()
 
     def test_keys(self):
         key = "0123456789abcdef-test"
@@ -240,16 +244,16 @@ class LifeTest(unittest.TestCase):
 
     def test_faults_at_start_are_told(self):
         with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(os.path.join(ROOT, "data/demo/tokenizer.json"), folder)
             for options, model, code, exit_code in (
                     ((), folder, "CKPT-014", 3),
                     (("--api-key-file", "/dev/null"), "data/demo", "SRV-002",
                      3),
-                    (("--host", "256.1.2.3"), "data/demo", "HTTP-001", 3),
+                    (("--host", "192.0.2.1"), "data/demo", "HTTP-001", 3),
                     (("--max-batch", "0"), "data/demo", "ARG-001", 2)):
                 try:
                     server = Server(*options, model=model, wait=False)
-                    self.assertEqual(server.process.wait(60), exit_code)
-                    server.reader.join(10)
+                    self.assertEqual(server.wait(), exit_code)
                     text = "\n".join(server.lines)
                 except AssertionError as error:
                     text = str(error)
