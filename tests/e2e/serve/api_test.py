@@ -172,10 +172,10 @@ class ChatTest(unittest.TestCase):
             self.assertEqual(token["token"], token["top_logprobs"][0]["token"])
             self.assertAlmostEqual(token["logprob"], tops[0], places=5)
         # A stop string's own tokens are no part of the answer.
-        answer = server.chat("Hello!", logprobs=True, stop="DeepSeek")
+        answer = server.chat("Hello!", logprobs=True, stop=" DeepSeek")
         content = answer["choices"][0]["logprobs"]["content"]
         text = b"".join(bytes(t["bytes"]) for t in content).decode()
-        self.assertEqual(text, "Hello! I am a tiny ")
+        self.assertEqual(text, "Hello! I am a tiny")
         streamed = []
         for event in server.events(CHAT, {
                 "messages": [{"role": "user", "content": "Hello!"}],
