@@ -6,6 +6,7 @@
 
 #include "apps/belay/model/memory.h"
 #include "apps/belay/serve/serve.h"
+#include "checkpoint/fingerprint.h"
 #include "engine/engine.h"
 
 namespace belay::apps {
@@ -23,35 +24,6 @@ std::string NameOf(const std::string& path) {
   if (!error) name = real;
   return name.extension() == ".gguf" ? name.stem().string()
                                      : name.filename().string();
-}
-
-uint64_t Mix(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-  return hash ^ (hash >> 29);
-}
-
-// Of names, sizes and times of the model's files: cached prefixes on disk
-// belong to these files and to no other.
-uint64_t FingerprintOf(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  std::vector<fs::path> files;
-  if (fs::is_directory(path, error)) {
-    for (const auto& entry : fs::directory_iterator(path, error)) {
-      if (entry.is_regular_file(error)) files.push_back(entry.path());
-    }
-  } else {
-    files.emplace_back(path);
-  }
-  std::sort(files.begin(), files.end());
-  uint64_t hash = 1;
-  for (const fs::path& file : files) {
-    hash = Mix(hash, std::hash<std::string>{}(file.filename().string()));
-    hash = Mix(hash, fs::file_size(file, error));
-    const auto time = fs::last_write_time(file, error).time_since_epoch();
-    hash = Mix(hash, static_cast<uint64_t>(time.count()));
-  }
-  return hash;
 }
 
 engine::EngineOptions EngineOptionsFor(const ServeArgs& args,
@@ -73,7 +45,6 @@ engine::EngineOptions EngineOptionsFor(const ServeArgs& args,
   options.spill_folder = args.spill_folder;
   options.spill_bytes =
       static_cast<size_t>(args.spill_gib * static_cast<double>(1 << 30));
-  options.model_fingerprint = FingerprintOf(args.model.folder);
   options.reserve_bytes = static_cast<size_t>(args.reserve_mib) * kMib;
   return options;
 }
@@ -96,8 +67,11 @@ StatusOr<server::Model> Load(const ServeArgs& args, const Context& context,
                          OpenSpeaker(args.model.folder, args.talk));
   BELAY_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModel> loaded,
                          LoadModel(args.model, context, progress));
-  const engine::EngineOptions options =
-      EngineOptionsFor(args, loaded->config());
+  engine::EngineOptions options = EngineOptionsFor(args, loaded->config());
+  if (!options.spill_folder.empty()) {
+    BELAY_ASSIGN_OR_RETURN(options.model_fingerprint,
+                           checkpoint::Fingerprint(args.model.folder));
+  }
   BELAY_ASSIGN_OR_RETURN(
       model.engine,
       engine::Engine::Create({&loaded->config(), loaded->weights.get(),
