@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "server/core/grammar_constraint.h"
 #include "text/chat/render.h"
 #include "text/tokenizer.h"
 
@@ -27,6 +28,8 @@ struct ModelInfo {
   int64_t max_context = 0;
   int32_t n_slots = 1;
   int64_t created_unix_s = 0;
+  // Of recent requests for structured output, over this vocabulary.
+  std::shared_ptr<GrammarShelf> grammars = std::make_shared<GrammarShelf>();
   std::vector<std::pair<std::string, uint64_t>> memory_bytes;  // by kind
 };
 
