@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/belay/commands.h"
+#include "apps/belay/config/config_file.h"
 #include "apps/belay/serve/serve.h"
 #include "apps/belay/shell/interrupt.h"
 #include "base/error_ids.h"
@@ -102,6 +103,7 @@ StatusOr<ExitCode> Serve(ServeArgs args, const Context& context) {
 
 void AddServe(CLI::App& app, Context& context) {
   auto args = std::make_shared<ServeArgs>();
+  auto config = std::make_shared<ConfigArgs>();
   CLI::App* command = AddCommand(
       app, context,
       {.name = "serve",
@@ -111,8 +113,27 @@ void AddServe(CLI::App& app, Context& context) {
            "belay serve --model data/demo --port 8000\n"
            "curl localhost:8000/v1/chat/completions -d "
            "'{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}'"},
-      [args, &context] { return Serve(*args, context); });
+      [args, config, &app, &context]() -> StatusOr<ExitCode> {
+        CLI::App& serve = *app.get_subcommand("serve");
+        if (config->print) {
+          context.out << ConfigTemplate(serve);
+          return ExitCode::kOk;
+        }
+        if (!config->path.empty()) {
+          BELAY_RETURN_IF_ERROR(ApplyConfigFile(config->path, serve));
+        }
+        if (args->model.folder.empty()) {
+          return MakeError(kArgUsage, {.where = "--model",
+                                       .what = "",
+                                       .expected = "a checkpoint",
+                                       .got = "nothing"});
+        }
+        return Serve(*args, context);
+      });
   AddServeOptions(*command, *args, context);
+  // The file may give it.
+  command->get_option("--model")->required(false);
+  AddConfigOptions(*command, *config, context);
 }
 
 }  // namespace belay::apps
