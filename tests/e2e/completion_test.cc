@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::string Run(const std::string& shell, const std::string& script) {
+std::string Output(const std::string& shell, const std::string& script) {
   const std::string command = "PATH=$(dirname '" BELAY_PROGRAM "'):$PATH; " +
                               shell + " -c '" + script + "' 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
@@ -29,10 +29,10 @@ std::string Run(const std::string& shell, const std::string& script) {
 
 // What bash offers behind these words.
 std::string Bash(const std::string& words) {
-  return Run("bash --norc",
-             "source <(belay completion bash); COMP_WORDS=(" + words +
-                 "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _belay; "
-                 "printf \"%s\\n\" \"${COMPREPLY[@]}\"");
+  return Output("bash --norc",
+                "source <(belay completion bash); COMP_WORDS=(" + words +
+                    "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _belay; "
+                    "printf \"%s\\n\" \"${COMPREPLY[@]}\"");
 }
 
 TEST(CompletionTest, BashKnowsCommandsOptionsAndChoices) {
@@ -47,8 +47,8 @@ TEST(CompletionTest, BashKnowsCommandsOptionsAndChoices) {
 }
 
 TEST(CompletionTest, EveryCommandOfTheHelpIsThere) {
-  const std::string script = Run("sh", "belay completion bash");
-  const std::string help = Run("sh", "belay --help");
+  const std::string script = Output("sh", "belay completion bash");
+  const std::string help = Output("sh", "belay --help");
   for (const char* command :
        {"run", "chat", "inspect", "loadtest", "explain"}) {
     EXPECT_THAT(help, HasSubstr(command));
@@ -57,14 +57,14 @@ TEST(CompletionTest, EveryCommandOfTheHelpIsThere) {
 }
 
 TEST(CompletionTest, ZshTakesTheScript) {
-  if (Run("sh", "command -v zsh").empty()) GTEST_SKIP() << "no zsh here";
-  EXPECT_EQ(Run("zsh -f",
-                "autoload -Uz compinit; compinit -u -D; "
-                "source <(belay completion zsh); print $_comps[belay]"),
+  if (Output("sh", "command -v zsh").empty()) GTEST_SKIP() << "no zsh here";
+  EXPECT_EQ(Output("zsh -f",
+                   "autoload -Uz compinit; compinit -u -D; "
+                   "source <(belay completion zsh); print $_comps[belay]"),
             "_belay\n");
-  EXPECT_EQ(Run("sh",
-                "belay completion zsh > /tmp/_belay_$$; zsh -n "
-                "/tmp/_belay_$$; rm /tmp/_belay_$$"),
+  EXPECT_EQ(Output("sh",
+                   "belay completion zsh > /tmp/_belay_$$; zsh -n "
+                   "/tmp/_belay_$$; rm /tmp/_belay_$$"),
             "");
 }
 
