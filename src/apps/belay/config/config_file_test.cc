@@ -74,7 +74,7 @@ TEST_F(ConfigFileTest, ErrorsNameLineAndColumn) {
     const char* words;
   };
   for (const Case& c : {Case{"model = ", "CFG-001", "f:1:"},
-                        {"\nno-such = 3", "CFG-002", "f:2:11 no-such"},
+                        {"\nno-such = 3", "CFG-002", "f:2:11: no-such"},
                         {"config = \"x\"", "CFG-002", "config"},
                         {"help = true", "CFG-002", "help"},
                         {"max-batch = 100", "CFG-003", "100"},
