@@ -345,7 +345,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  static constexpr int64_t kMaxMtpLayers = 64;
+  static constexpr int64_t kMaxMtpLayers = 8;  // as CheckConfig has it
 
   const Json& root_;
   std::string_view where_;

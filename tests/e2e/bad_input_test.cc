@@ -279,6 +279,8 @@ TEST(BadArgumentTest, RunNamesTheArgument) {
       {"ARG-001", with({"--numerics", "approximate"})},
       {"ARG-002", with({"--threads", "0"})},
       {"ARG-002", with({"--threads", "100000"})},
+      {"ARG-002", with({"--threads", "-1"})},
+      {"ARG-001", with({"--seed", "-1"})},
       {"ARG-003", {"--tokens", "1,2560"}},
       {"ARG-004", {"--tokens", ""}},
       {"ARG-005", {"--tokens", "1,two"}},
@@ -377,6 +379,19 @@ TEST(InterruptTest, CtrlCEndsARun) {
                  {.interrupt_after_ms = 1500});
   EXPECT_EQ(result.code, 130) << result.err;
   EXPECT_NE(result.err.find("SYS-004"), std::string::npos) << result.err;
+}
+
+TEST(InterruptTest, CtrlCKeepsTheTokensOfAJsonRun) {
+  const ProcessResult result = RunProgram(
+      {"run", "--model", kDemo, "--tokens", "1,2,3", "--max-tokens", "900000",
+       "--max-context", "1000000", "--ignore-eos", "--json"},
+      {.interrupt_after_ms = 3000});
+  EXPECT_EQ(result.code, 130) << result.err;
+  EXPECT_NE(result.err.find("SYS-004"), std::string::npos) << result.err;
+  const auto json = nlohmann::json::parse(result.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << result.out;
+  EXPECT_EQ(json.value("finish_reason", ""), "cancelled");
+  EXPECT_TRUE(json["tokens"].is_array()) << result.out;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "apps/belay/commands.h"
@@ -28,7 +29,7 @@ struct MakeModelArgs {
   uint64_t seed = 0;
   int64_t vocab = -1;  // -1: of the preset
   double shard_gib = 4;
-  int n_threads = -1;  // -1: all usable cores
+  std::optional<int> n_threads;  // none: all usable cores
   bool skip_verify = false;
 };
 
@@ -64,7 +65,7 @@ StatusOr<ExitCode> RunMakeModel(const MakeModelArgs& args,
   options.max_shard_bytes =
       static_cast<uint64_t>(args.shard_gib * 1024 * 1024 * 1024);
   const int n_threads =
-      args.n_threads != -1 ? args.n_threads : CountUsableCores(AllowedCpus());
+      args.n_threads.value_or(CountUsableCores(AllowedCpus()));
   BELAY_ASSIGN_OR_RETURN(const auto pool, ThreadPool::Create(n_threads));
   options.pool = pool.get();
 
@@ -119,9 +120,11 @@ void AddMakeModel(CLI::App& app, Context& context) {
       ->add_option("--out", args->folder,
                    context.T("folder to create", "要创建的文件夹"))
       ->required();
-  command->add_option("--seed", args->seed,
-                      context.T("same seed, same bytes (default 0)",
-                                "相同种子得到相同字节（默认 0）"));
+  command
+      ->add_option("--seed", args->seed,
+                   context.T("same seed, same bytes (default 0)",
+                             "相同种子得到相同字节（默认 0）"))
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--vocab", args->vocab,
                       context.T("another vocabulary size", "改用其他词表大小"));
   command->add_option(

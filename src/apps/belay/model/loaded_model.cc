@@ -133,7 +133,7 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(
   const auto start = std::chrono::steady_clock::now();
   const std::atomic<bool>& interrupted = CatchInterrupts();
   auto loaded = std::make_unique<LoadedModel>();
-  const int n_threads = args.threads == -1 ? DefaultThreads() : args.threads;
+  const int n_threads = args.threads.value_or(DefaultThreads());
   std::vector<int> cpus;
   auto topology = Topology::Load();
   if (topology.ok()) {

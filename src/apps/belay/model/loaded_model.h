@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +28,7 @@ struct ModelArgs {
   std::string folder;  // or a GGUF file
   std::string backend = "cpu";
   std::string numerics = "official";
-  int threads = -1;  // -1: one for each physical core that we may use
+  std::optional<int> threads;  // none: one for each physical core of ours
   bool no_pin = false;
   bool strict = false;
   std::string simd_target;  // "" = the best that this CPU has

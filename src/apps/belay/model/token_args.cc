@@ -22,12 +22,12 @@ Status BadTokens(const std::string& where, std::string expected,
                                    .got = std::move(got)});
 }
 
+}  // namespace
+
 Status EmptyPrompt(const std::string& where) {
   return MakeError(kArgEmptyPrompt,
                    {.where = where, .what = "", .expected = "", .got = ""});
 }
-
-}  // namespace
 
 StatusOr<std::vector<int32_t>> ParseTokens(const std::string& list,
                                            const std::string& option) {

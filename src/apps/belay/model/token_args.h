@@ -10,6 +10,9 @@
 
 namespace belay::apps {
 
+// ARG-004: nothing was given at `where`.
+Status EmptyPrompt(const std::string& where);
+
 // "5,7,9" -> ids. ARG-005 names the first piece that is no id; ARG-004 for "".
 StatusOr<std::vector<int32_t>> ParseTokens(const std::string& list,
                                            const std::string& option);

@@ -35,6 +35,7 @@ void AddGenerationOptions(CLI::App& command, RunArgs& args, Context& context) {
       .add_option("--seed", args.sampling.seed,
                   context.T("seed; the same seed gives the same tokens",
                             "随机种子；相同种子得到相同词元"))
+      ->check(CLI::NonNegativeNumber)  // the parser wraps -1 round
       ->each([&args](const std::string&) { args.seed_given = true; });
   command.add_flag(
       "--ignore-eos", args.ignore_eos,

@@ -132,7 +132,13 @@ StatusOr<ExitCode> Answer::Finish(const engine::Engine& engine, uint64_t seed) {
     context_.out << std::endl;
   }
   if (finish_ == engine::FinishReason::kCancelled) {
-    return MakeError(kSysInterrupted, ErrorFacts{});
+    const Status interrupted = MakeError(kSysInterrupted, ErrorFacts{});
+    if (!context_.json) return interrupted;
+    // The tokens so far are worth keeping, and a second document on stdout
+    // would make both unreadable.
+    PrintStatus(context_, interrupted);
+    PrintAnswerJson(engine, seed);
+    return ExitCode::kInterrupted;
   }
   if (finish_ == engine::FinishReason::kError) {
     return MakeError(kEngNotFinite, {.where = args_.model.folder,

@@ -24,7 +24,8 @@ class Answer {
   // met: the request can be cancelled, and its end counts as a stop.
   bool Take(const engine::Event& event);
   // The report: on stderr, or everything as one JSON document on stdout.
-  // Errors: SYS-004 (interrupted), ENG-004.
+  // Interrupted: with JSON the document of the tokens so far and exit code
+  // 130, else SYS-004. Errors: ENG-004.
   StatusOr<ExitCode> Finish(const engine::Engine& engine, uint64_t seed);
 
  private:

@@ -15,11 +15,6 @@ namespace {
 constexpr char kPromptOptions[] =
     "--tokens | --tokens-file | --prompt | --prompt-file | --messages";
 
-Status EmptyPrompt(const std::string& where) {
-  return MakeError(kArgEmptyPrompt,
-                   {.where = where, .what = "", .expected = "", .got = ""});
-}
-
 StatusOr<text::JsonValue> ReadJson(const Context& context,
                                    const std::string& path) {
   BELAY_ASSIGN_OR_RETURN(const std::string content,

@@ -243,8 +243,9 @@ void AddChat(CLI::App& app, Context& context) {
   command->add_option("--top-p", args->sampling.top_p,
                       context.T("keep the likeliest that sum to P",
                                 "只保留累计概率达到 P 的词元"));
-  command->add_option("--seed", args->sampling.seed,
-                      context.T("seed", "随机种子"));
+  command
+      ->add_option("--seed", args->sampling.seed, context.T("seed", "随机种子"))
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--speculative", args->speculative,
                     context.T("draft with the MTP head; same tokens, faster",
                               "用 MTP 头起草；词元相同，速度更快"));
