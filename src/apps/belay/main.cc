@@ -30,6 +30,9 @@ int Columns() {
 // The one place that reads the environment: everything else gets it as a
 // struct.
 int main(int argc, char** argv) {
+  // hwloc writes to stderr where /sys is not mounted (a bare chroot); we go on
+  // without a topology and say what matters ourselves. A user's value stays.
+  setenv("HWLOC_HIDE_ERRORS", "2", /*overwrite=*/0);
   const belay::apps::Environment environment = {
       .out = std::cout,
       .err = std::cerr,
