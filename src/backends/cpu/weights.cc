@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/weights.h"
 
-#include <algorithm>
-#include <optional>
 #include <string>
 
 #include "base/error_ids.h"
@@ -10,15 +8,15 @@
 #include "kernels/blocks/matmul_blocks.h"
 #include "kernels/matmul_bf16.h"
 #include "kernels/pack.h"
+#include "ops/linear_source.h"
 
 namespace belay::cpu {
 namespace {
 
 using kernels::WeightKind;
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-std::optional<WeightKind> KindOf(DType dtype) {
+// Of a weight without blocks that ops::CheckWeight took.
+WeightKind KindOf(DType dtype) {
   switch (dtype) {
     case DType::kF32:
       return WeightKind::kF32;
@@ -28,22 +26,13 @@ std::optional<WeightKind> KindOf(DType dtype) {
       return WeightKind::kF16;
     case DType::kF8E4M3:
       return WeightKind::kFp8;
-    case DType::kI8:
-      return WeightKind::kFp4;
     default:
-      return std::nullopt;
+      return WeightKind::kFp4;  // I8
   }
 }
 
 bool IsScaled(WeightKind kind) {
   return kind == WeightKind::kFp8 || kind == WeightKind::kFp4;
-}
-
-Status WrongShape(const char* where, std::string expected, const Shape& got) {
-  return MakeError(kCkptWrongShape, {.where = where,
-                                     .what = "",
-                                     .expected = std::move(expected),
-                                     .got = got.ToString()});
 }
 
 Status CheckBlocks(const ops::LinearSource& source) {
@@ -58,51 +47,11 @@ Status CheckBlocks(const ops::LinearSource& source) {
        .got = std::to_string(source.block_k)});
 }
 
-// Where the input is quantised, its blocks and the weight's must nest.
-Status CheckActBlocks(const ops::Numerics& numerics,
-                      const ops::LinearSource& source, int64_t n_in) {
-  const int block = numerics.act_block;
-  if (n_in % block != 0) {
-    return MakeError(
-        kBackUnsupported,
-        {.where = "weight",
-         .what = "inputs of a linear whose activations are quantised",
-         .expected = "a multiple of " + std::to_string(block),
-         .got = std::to_string(n_in)});
-  }
-  const int large = std::max(block, source.block_k);
-  const int small = std::min(block, source.block_k);
-  if (large % small == 0) return absl::OkStatus();
-  return MakeError(kBackUnsupported, {.where = "weight",
-                                      .what = "blocks along K that do not nest",
-                                      .expected = std::to_string(block),
-                                      .got = std::to_string(source.block_k)});
-}
-
-Status CheckScale(const ops::LinearSource& source, WeightKind kind,
-                  int64_t n_out, int64_t n_in) {
-  const DType dtype = source.scale.dtype();
-  const bool f32_allowed = kind == WeightKind::kFp8;
-  if (dtype != DType::kF8E8M0 && !(f32_allowed && dtype == DType::kF32)) {
-    return MakeError(kCkptWrongDtype,
-                     {.where = "scale",
-                      .what = "",
-                      .expected = f32_allowed ? "F8_E8M0 or F32" : "F8_E8M0",
-                      .got = std::string(DtypeName(dtype))});
-  }
-  const Shape expected = {CeilDiv(n_out, source.block_n),
-                          CeilDiv(n_in, source.block_k)};
-  if (source.scale.empty() || !(source.scale.shape() == expected)) {
-    return WrongShape("scale", expected.ToString(), source.scale.shape());
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 Status CpuLinear::TakeScales(const ops::LinearSource& source) {
   BELAY_RETURN_IF_ERROR(CheckBlocks(source));
-  BELAY_RETURN_IF_ERROR(CheckScale(source, view_.kind, n_out(), n_in()));
+  BELAY_RETURN_IF_ERROR(ops::CheckScale(source, {n_out(), n_in()}));
   view_.block_rows = source.block_n;
   view_.block_cols = source.block_k;
   const ConstTensorView& scale = source.scale;
@@ -128,29 +77,15 @@ Status CpuLinear::TakeScales(const ops::LinearSource& source) {
 StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::FromBlocks(
     const ops::Numerics& numerics, const ops::LinearSource& source) {
   const ConstTensorView& w = source.weight;
-  const auto block_bytes = static_cast<int64_t>(BlockBytes(source.format));
-  if (w.dtype() != DType::kU8) {
-    return MakeError(kCkptWrongDtype,
-                     {.where = "weight",
-                      .what = "blocks",
-                      .expected = "U8",
-                      .got = std::string(DtypeName(w.dtype()))});
-  }
-  if (w.empty() || w.shape().rank() != 2 || w.dim(0) < 1 || w.dim(1) < 1 ||
-      w.dim(1) % block_bytes != 0) {
-    return WrongShape("weight",
-                      "[n_out, blocks of " + std::to_string(block_bytes) + "]",
-                      w.shape());
-  }
-  const int64_t n_in = w.dim(1) / block_bytes * BlockValues(source.format);
-  std::unique_ptr<CpuLinear> linear(new CpuLinear(w.dim(0), n_in));
+  BELAY_ASSIGN_OR_RETURN(const Shape shape, ops::CheckWeight(source));
+  std::unique_ptr<CpuLinear> linear(new CpuLinear(shape[0], shape[1]));
   kernels::WeightView& view = linear->view_;
   view.kind = WeightKind::kBlocks;
   view.format = source.format;
   view.codes = w.row<std::byte>(0);
   view.row_bytes_stride = w.row_bytes_stride();
-  view.n_rows = w.dim(0);
-  view.n_cols = n_in;
+  view.n_rows = shape[0];
+  view.n_cols = shape[1];
   linear->f32_kernel_ = numerics.official()
                             ? &kernels::Int8MatMul(source.format)
                             : &kernels::DequantisedMatMul();
@@ -164,31 +99,19 @@ StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
     PackedMemory& memory) {
   if (source.format != BlockFormat::kNone) return FromBlocks(numerics, source);
   const ConstTensorView& weight = source.weight;
-  const std::optional<WeightKind> kind = KindOf(weight.dtype());
-  if (!kind.has_value()) {
-    return MakeError(kCkptWrongDtype,
-                     {.where = "weight",
-                      .what = "",
-                      .expected = "F32, BF16, F16, F8_E4M3 or I8",
-                      .got = std::string(DtypeName(weight.dtype()))});
-  }
-  const Shape& shape = weight.shape();
-  if (weight.empty() || shape.rank() != 2 || shape[0] < 1 || shape[1] < 1) {
-    return WrongShape("weight", "[n_out, n_in]", shape);
-  }
-  const int64_t n_in = *kind == WeightKind::kFp4 ? 2 * shape[1] : shape[1];
-  std::unique_ptr<CpuLinear> linear(new CpuLinear(shape[0], n_in));
+  BELAY_ASSIGN_OR_RETURN(const Shape shape, ops::CheckWeight(source));
+  std::unique_ptr<CpuLinear> linear(new CpuLinear(shape[0], shape[1]));
   kernels::WeightView& view = linear->view_;
-  view.kind = *kind;
+  view.kind = KindOf(weight.dtype());
   view.codes = weight.row<std::byte>(0);
   view.row_bytes_stride = weight.row_bytes_stride();
   view.n_rows = shape[0];
-  view.n_cols = n_in;
-  if (IsScaled(*kind)) {
+  view.n_cols = shape[1];
+  if (IsScaled(view.kind)) {
     BELAY_RETURN_IF_ERROR(linear->TakeScales(source));
     linear->quantise_input_ = numerics.official() && source.quantise_input;
     if (linear->quantise_input_) {
-      BELAY_RETURN_IF_ERROR(CheckActBlocks(numerics, source, n_in));
+      BELAY_RETURN_IF_ERROR(ops::CheckActBlocks(numerics, source, shape[1]));
     }
   }
   linear->fast_view_ = view;
@@ -262,9 +185,9 @@ StatusOr<std::unique_ptr<CpuExperts>> CpuExperts::Create(
     };
     if (!fits(*expert.w1, up[0], up[1]) || !fits(*expert.w3, up[0], up[1]) ||
         !fits(*expert.w2, up[1], up[0])) {
-      return WrongShape(where.c_str(),
-                        "w1 and w3 " + up.ToString() + ", w2 transposed",
-                        Shape{expert.w2->n_out(), expert.w2->n_in()});
+      return ops::WrongShape(where,
+                             "w1 and w3 " + up.ToString() + ", w2 transposed",
+                             Shape{expert.w2->n_out(), expert.w2->n_in()});
     }
     // Inputs are packed once for w1 and w3, and for the w2 of all experts.
     const CpuExpert& model = e == 0 ? expert : bound.front();

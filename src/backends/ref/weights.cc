@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/ref/weights.h"
 
-#include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "backends/ref/quant.h"
 #include "base/error_ids.h"
 #include "base/float_formats.h"
+#include "ops/linear_source.h"
 
 namespace belay::ref {
 namespace {
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-std::optional<WeightKind> KindOf(DType dtype) {
-  switch (dtype) {
+// Of a weight that ops::CheckWeight took.
+WeightKind KindOf(const ops::LinearSource& source) {
+  if (source.format != BlockFormat::kNone) return WeightKind::kBlocks;
+  switch (source.weight.dtype()) {
     case DType::kF32:
       return WeightKind::kF32;
     case DType::kBF16:
@@ -25,38 +24,9 @@ std::optional<WeightKind> KindOf(DType dtype) {
       return WeightKind::kF16;
     case DType::kF8E4M3:
       return WeightKind::kFp8;
-    case DType::kI8:
-      return WeightKind::kFp4;
     default:
-      return std::nullopt;
+      return WeightKind::kFp4;  // I8
   }
-}
-
-Status WrongShape(const char* where, const std::string& expected,
-                  const Shape& got) {
-  return MakeError(kCkptWrongShape, {.where = where,
-                                     .what = "",
-                                     .expected = expected,
-                                     .got = got.ToString()});
-}
-
-Status CheckScale(const ops::LinearSource& source, WeightKind kind,
-                  int64_t n_out, int64_t n_in) {
-  const DType dtype = source.scale.dtype();
-  const bool f32_allowed = kind == WeightKind::kFp8;
-  if (dtype != DType::kF8E8M0 && !(f32_allowed && dtype == DType::kF32)) {
-    return MakeError(kCkptWrongDtype,
-                     {.where = "scale",
-                      .what = "",
-                      .expected = f32_allowed ? "F8_E8M0 or F32" : "F8_E8M0",
-                      .got = std::string(DtypeName(dtype))});
-  }
-  const Shape expected = {CeilDiv(n_out, source.block_n),
-                          CeilDiv(n_in, source.block_k)};
-  if (source.scale.empty() || !(source.scale.shape() == expected)) {
-    return WrongShape("scale", expected.ToString(), source.scale.shape());
-  }
-  return absl::OkStatus();
 }
 
 Status CheckBlocks(const ops::Numerics& numerics,
@@ -70,44 +40,7 @@ Status CheckBlocks(const ops::Numerics& numerics,
                              std::to_string(source.block_k)});
   }
   if (!numerics.official() || !source.quantise_input) return absl::OkStatus();
-  if (n_in % numerics.act_block != 0) {
-    return MakeError(
-        kBackUnsupported,
-        {.where = "weight",
-         .what = "inputs of a linear whose activations are quantised",
-         .expected = "a multiple of " + std::to_string(numerics.act_block),
-         .got = std::to_string(n_in)});
-  }
-  const int large = std::max(numerics.act_block, source.block_k);
-  const int small = std::min(numerics.act_block, source.block_k);
-  if (large % small != 0) {
-    return MakeError(kBackUnsupported,
-                     {.where = "weight",
-                      .what = "blocks along K that do not nest",
-                      .expected = std::to_string(numerics.act_block),
-                      .got = std::to_string(source.block_k)});
-  }
-  return absl::OkStatus();
-}
-
-// [n_out, n_in] of a weight in blocks.
-StatusOr<Shape> BlockShape(const ops::LinearSource& source) {
-  const ConstTensorView& w = source.weight;
-  const auto block_bytes = static_cast<int64_t>(BlockBytes(source.format));
-  if (w.dtype() != DType::kU8) {
-    return MakeError(kCkptWrongDtype,
-                     {.where = "weight",
-                      .what = "blocks",
-                      .expected = "U8",
-                      .got = std::string(DtypeName(w.dtype()))});
-  }
-  if (w.empty() || w.shape().rank() != 2 || w.dim(0) < 1 || w.dim(1) < 1 ||
-      w.dim(1) % block_bytes != 0) {
-    return WrongShape("weight",
-                      "[n_out, blocks of " + std::to_string(block_bytes) + "]",
-                      w.shape());
-  }
-  return Shape{w.dim(0), w.dim(1) / block_bytes * BlockValues(source.format)};
+  return ops::CheckActBlocks(numerics, source, n_in);
 }
 
 }  // namespace
@@ -120,30 +53,12 @@ StatusOr<std::unique_ptr<RefLinear>> RefLinear::Create(
                                      .expected = "--backend cpu",
                                      .got = "ref"});
   }
-  if (source.format != BlockFormat::kNone) {
-    BELAY_ASSIGN_OR_RETURN(const Shape shape, BlockShape(source));
-    return std::unique_ptr<RefLinear>(
-        new RefLinear(source, WeightKind::kBlocks, shape[0], shape[1]));
-  }
-  const std::optional<WeightKind> kind = KindOf(source.weight.dtype());
-  if (!kind.has_value()) {
-    return MakeError(kCkptWrongDtype,
-                     {.where = "weight",
-                      .what = "",
-                      .expected = "F32, BF16, F16, F8_E4M3 or I8",
-                      .got = std::string(DtypeName(source.weight.dtype()))});
-  }
-  const Shape& shape = source.weight.shape();
-  if (source.weight.empty() || shape.rank() != 2 || shape[0] < 1 ||
-      shape[1] < 1) {
-    return WrongShape("weight", "[n_out, n_in]", shape);
-  }
-  const int64_t n_in = *kind == WeightKind::kFp4 ? 2 * shape[1] : shape[1];
+  BELAY_ASSIGN_OR_RETURN(const Shape shape, ops::CheckWeight(source));
   std::unique_ptr<RefLinear> linear(
-      new RefLinear(source, *kind, shape[0], n_in));
+      new RefLinear(source, KindOf(source), shape[0], shape[1]));
   if (linear->scaled()) {
-    BELAY_RETURN_IF_ERROR(CheckBlocks(numerics, source, n_in));
-    BELAY_RETURN_IF_ERROR(CheckScale(source, *kind, shape[0], n_in));
+    BELAY_RETURN_IF_ERROR(CheckBlocks(numerics, source, shape[1]));
+    BELAY_RETURN_IF_ERROR(ops::CheckScale(source, shape));
   }
   return linear;
 }
