@@ -7,6 +7,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "diag/markup.h"
+
 namespace belay::loadtest {
 namespace {
 
@@ -52,7 +54,7 @@ class Plot {
   std::string Draw() {
     out_ = fmt::format(
         "<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n",
-        kWidth, kHeight, EscapeMarkup(chart_.title));
+        kWidth, kHeight, diag::EscapeMarkup(chart_.title));
     DrawGrid();
     for (size_t i = 0; i < chart_.lines.size(); ++i) {
       DrawLine(chart_.lines[i], i);
@@ -103,9 +105,10 @@ class Plot {
     }
     Add("<text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\" "
         "text-anchor=\"end\">{}</text>\n",
-        kWidth - kRight, kHeight - kBottom + 36, EscapeMarkup(chart_.x_name));
+        kWidth - kRight, kHeight - kBottom + 36,
+        diag::EscapeMarkup(chart_.x_name));
     Add("<text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", kLeft + 4,
-        kTop - 4, EscapeMarkup(chart_.y_name));
+        kTop - 4, diag::EscapeMarkup(chart_.y_name));
   }
 
   void DrawLine(const ChartLine& line, size_t index) {
@@ -125,7 +128,7 @@ class Plot {
     for (const auto& [x, y] : line.points) {
       Add("<circle class=\"dot l{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\">"
           "<title>{}: {:.4g}</title></circle>\n",
-          index % 6, X(x), Y(y), EscapeMarkup(line.name), y);
+          index % 6, X(x), Y(y), diag::EscapeMarkup(line.name), y);
     }
   }
 
@@ -136,7 +139,7 @@ class Plot {
       const std::string& name = chart_.lines[i].name;
       Add("<path class=\"line l{}\" d=\"M{:.1f},{:.1f}h18\"/>"
           "<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-          i % 6, x, y - 4, x + 24, y, EscapeMarkup(name));
+          i % 6, x, y - 4, x + 24, y, diag::EscapeMarkup(name));
       x += 44 + 7.0 * static_cast<double>(name.size());
     }
   }
@@ -147,29 +150,6 @@ class Plot {
 };
 
 }  // namespace
-
-std::string EscapeMarkup(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 std::string ChartToSvg(const Chart& chart) { return Plot(chart).Draw(); }
 

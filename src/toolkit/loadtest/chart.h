@@ -28,9 +28,6 @@ struct Chart {
 // lines their colours. Texts are escaped.
 std::string ChartToSvg(const Chart& chart);
 
-// For HTML and SVG, attributes included.
-std::string EscapeMarkup(const std::string& text);
-
 }  // namespace belay::loadtest
 
 #endif  // BELAY_TOOLKIT_LOADTEST_CHART_H_

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "diag/markup.h"
 #include "diag/render.h"
 #include "toolkit/loadtest/chart.h"
 #include "toolkit/loadtest/report.h"
@@ -46,10 +47,10 @@ class HtmlReport {
         "initial-scale=1\"><title>{}: {}</title><style>{}</style></head>"
         "<body><main>\n",
         lang_ == diag::Lang::kZh ? "zh-CN" : "en", T("Load test", "压力测试"),
-        EscapeMarkup(report_.model), kStyle);
+        diag::EscapeMarkup(report_.model), kStyle);
     Add("<h1>{}: {}</h1>\n<p class=\"soft\">{} · {} · {} {} · {} {}</p>\n",
-        T("Load test", "压力测试"), EscapeMarkup(report_.model),
-        EscapeMarkup(report_.plan.url), report_.started,
+        T("Load test", "压力测试"), diag::EscapeMarkup(report_.model),
+        diag::EscapeMarkup(report_.plan.url), report_.started,
         report_.plan.prompts.size(), T("prompts", "个提示"),
         T("at most", "最多"),
         fmt::format("{} {}", report_.plan.max_tokens,
@@ -83,15 +84,15 @@ class HtmlReport {
       const auto json = diag::ErrorToJson(finding, catalogue_, lang_);
       const ErrorFacts facts = ErrorFactsOf(finding);
       Add("<div class=\"finding\"><b>{}</b> {} · {}: {} ({} {}){}</div>\n",
-          ErrorIdOf(finding), EscapeMarkup(json.value("title", "")),
-          EscapeMarkup(facts.where), EscapeMarkup(facts.got),
-          T("expected", "应为"), EscapeMarkup(facts.expected),
-          facts.what.empty() ? "" : " · " + EscapeMarkup(facts.what));
+          ErrorIdOf(finding), diag::EscapeMarkup(json.value("title", "")),
+          diag::EscapeMarkup(facts.where), diag::EscapeMarkup(facts.got),
+          T("expected", "应为"), diag::EscapeMarkup(facts.expected),
+          facts.what.empty() ? "" : " · " + diag::EscapeMarkup(facts.what));
     }
   }
 
   void Row(const std::string& name, const std::vector<std::string>& cells) {
-    Add("<tr><th scope=\"row\">{}</th>", EscapeMarkup(name));
+    Add("<tr><th scope=\"row\">{}</th>", diag::EscapeMarkup(name));
     for (const std::string& cell : cells) Add("<td>{}</td>", cell);
     Add("</tr>\n");
   }
@@ -146,8 +147,8 @@ class HtmlReport {
   }
 
   void AddChart(const Chart& chart) {
-    Add("<div class=\"sheet\"><h3>{}</h3>{}</div>\n", EscapeMarkup(chart.title),
-        ChartToSvg(chart));
+    Add("<div class=\"sheet\"><h3>{}</h3>{}</div>\n",
+        diag::EscapeMarkup(chart.title), ChartToSvg(chart));
   }
 
   // A curve needs two levels of one kind.

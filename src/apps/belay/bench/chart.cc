@@ -9,6 +9,8 @@
 #include <limits>
 #include <set>
 
+#include "diag/markup.h"
+
 namespace belay::apps {
 namespace {
 
@@ -84,11 +86,12 @@ std::string Axes(const Chart& chart, const Scale& scale) {
   }
   svg += fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-      (kLeft + kWidth - kRight) / 2, kHeight - 6, EscapeHtml(chart.x_label));
+      (kLeft + kWidth - kRight) / 2, kHeight - 6,
+      diag::EscapeMarkup(chart.x_label));
   svg += fmt::format(
       "<text transform=\"translate(14 {:.1f}) rotate(-90)\" "
       "text-anchor=\"middle\">{}</text>\n",
-      (kTop + kHeight - kBottom) / 2, EscapeHtml(chart.y_label));
+      (kTop + kHeight - kBottom) / 2, diag::EscapeMarkup(chart.y_label));
   return svg;
 }
 
@@ -120,7 +123,7 @@ std::string Line(const ChartLine& line, size_t index, const Scale& scale) {
                    "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\" "
                    "fill=\"{}\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
                    kWidth - kRight + 12, y - 9, colour, kWidth - kRight + 28, y,
-                   EscapeHtml(line.name));
+                   diag::EscapeMarkup(line.name));
 }
 
 }  // namespace
@@ -148,35 +151,13 @@ std::string ToSvg(const Chart& chart) {
   std::string svg = fmt::format(
       "<h2>{}</h2>\n<svg viewBox=\"0 0 {:g} {:g}\" role=\"img\" "
       "aria-label=\"{}\">\n",
-      EscapeHtml(chart.title), kWidth, kHeight, EscapeHtml(chart.title));
+      diag::EscapeMarkup(chart.title), kWidth, kHeight,
+      diag::EscapeMarkup(chart.title));
   svg += Axes(chart, scale);
   for (size_t i = 0; i < chart.lines.size(); ++i) {
     svg += Line(chart.lines[i], i, scale);
   }
   return svg + "</svg>\n";
-}
-
-std::string EscapeHtml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
 }
 
 }  // namespace belay::apps

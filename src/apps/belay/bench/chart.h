@@ -4,7 +4,6 @@
 #define BELAY_APPS_BELAY_BENCH_CHART_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace belay::apps {
@@ -35,8 +34,6 @@ std::string ToSvg(const Chart& chart);
 // Round steps from 0 to at least `most`: 1, 2 or 5 times a power of ten, at
 // most 6 of them. `most` > 0.
 std::vector<double> TicksTo(double most);
-
-std::string EscapeHtml(std::string_view text);
 
 }  // namespace belay::apps
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "apps/belay/bench/chart.h"
+#include "diag/markup.h"
 
 namespace belay::apps {
 namespace {
@@ -176,7 +177,7 @@ std::string ToHtml(const BenchSubject& s,
       "Medians; bars and the columns beside them are the smallest and largest "
       "repetition. The share is of the memory bandwidth measured beside each "
       "repetition.</p>\n",
-      EscapeHtml(s.model), s.dtype,
+      diag::EscapeMarkup(s.model), s.dtype,
       static_cast<double>(s.weight_bytes) / (1 << 20), s.backend, s.simd_target,
       s.numerics, s.threads);
   for (const Chart& chart : ChartsOf(results)) html += ToSvg(chart);
