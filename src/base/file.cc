@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error_ids.h"
+#include "base/scoped_fd.h"
 
 namespace belay {
 namespace {
@@ -33,22 +34,6 @@ Status WriteFailed(const std::string& path, std::string what) {
       kSysWriteFailed,
       {.where = path, .what = std::move(what), .expected = "", .got = ""});
 }
-
-// Owns a file descriptor for the length of a scope.
-class ScopedFd {
- public:
-  explicit ScopedFd(int fd) : fd_(fd) {}
-  ~ScopedFd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  ScopedFd(const ScopedFd&) = delete;
-  ScopedFd& operator=(const ScopedFd&) = delete;
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 int OpenForReading(const std::string& path) {
   int fd;

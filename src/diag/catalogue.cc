@@ -16,14 +16,6 @@
 namespace belay::diag {
 namespace {
 
-std::string Upper(std::string_view text) {
-  std::string upper(text);
-  for (char& c : upper) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return upper;
-}
-
 bool ById(const Entry& a, const Entry& b) { return a.id < b.id; }
 
 }  // namespace

@@ -12,14 +12,6 @@
 namespace belay::diag {
 namespace {
 
-std::string Upper(std::string_view text) {
-  std::string upper(text);
-  for (char& c : upper) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return upper;
-}
-
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // The words of a query, in capitals: what stands between blanks, brackets,

@@ -15,6 +15,7 @@
 
 #include "base/error_ids.h"
 #include "base/file.h"
+#include "base/scoped_fd.h"
 
 namespace belay::engine {
 namespace {
@@ -77,20 +78,6 @@ uint64_t SumOf(Header header, std::span<const int32_t> ids,
   sum.Add(point);
   return sum.value();
 }
-
-class ScopedFd {
- public:
-  explicit ScopedFd(int fd) : fd_(fd) {}
-  ~ScopedFd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  ScopedFd(const ScopedFd&) = delete;
-  ScopedFd& operator=(const ScopedFd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 bool ReadAll(int fd, std::span<std::byte> to) {
   while (!to.empty()) {
