@@ -247,6 +247,24 @@ class TreeTest(unittest.TestCase):
         self.source("void F() { std::cout << 1; }\n", "src/apps/belay/x.cc")
         self.assert_clean()
 
+    def test_cannsim_reads_and_prints_in_one_place(self):
+        self.source('void F() { printf("x"); }\n', "cannsim/runtime/x.cc")
+        self.assert_found("cannsim/runtime/x.cc:2", "printing")
+        self.source('void F() { g = std::getenv("X"); }\n',
+                    "cannsim/runtime/x.cc")
+        self.assert_found("cannsim/runtime/x.cc:2", "environment")
+        self.source("", "cannsim/runtime/x.cc")
+        self.source('void F() { g = std::getenv("X"); }\n',
+                    "cannsim/config/x.cc")
+        self.source('void F() { printf("x"); }\n', "cannsim/tools/x.cc")
+        self.assert_clean()
+
+    def test_abi_headers_are_as_long_as_they_are(self):
+        lines = "int F(void);\n" * 500
+        self.write("cannsim/include/acl/x.h",
+                   header("BELAY_CANNSIM_INCLUDE_ACL_X_H_", lines))
+        self.assert_clean()
+
     # Text.
 
     def test_text(self):

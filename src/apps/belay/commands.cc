@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/belay/commands.h"
 
+#include "apps/belay/sim/sim.h"
+
 namespace belay::apps {
 
 void AddCommands(CLI::App& app, Context& context) {
@@ -13,6 +15,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddParse(app, context);
   AddBench(app, context);
   AddLoadTest(app, context);
+  AddSim(app, context);
   AddInspect(app, context);
   AddMakeModel(app, context);
   AddConvert(app, context);

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/belay/sim/toolkit.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error_ids.h"
+
+namespace belay::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status Missing(const fs::path& path, std::string expected) {
+  return MakeError(kSysUnreadable, {.where = path.string(),
+                                    .what = "",
+                                    .expected = std::move(expected),
+                                    .got = ""});
+}
+
+StatusOr<fs::path> FindRoot(const SimOptions& options) {
+  std::error_code ignored;
+  fs::path root = options.root;
+  if (root.empty()) {
+    const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+    root = program.parent_path().parent_path() / "cannsim";
+  }
+  root = fs::absolute(root, ignored).lexically_normal();
+  const fs::path mark = root / "version.info";
+  if (!fs::is_regular_file(mark, ignored)) {
+    return Missing(mark, "the folder of cannsim");
+  }
+  return root;
+}
+
+// The names of the profiles that come with it, for the message.
+std::string Known(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+// A file keeps its meaning when the program changes its folder.
+StatusOr<std::string> FindProfile(const std::string& profile,
+                                  const fs::path& root) {
+  std::error_code ignored;
+  const fs::path folder = root / "data" / "devices";
+  if (profile.find('/') != std::string::npos || profile.ends_with(".json")) {
+    const fs::path path = fs::absolute(profile, ignored);
+    if (fs::is_regular_file(path, ignored)) return path.string();
+    return Missing(profile, Known(folder));
+  }
+  if (fs::is_regular_file(folder / (profile + ".json"), ignored)) {
+    return profile;
+  }
+  return Missing(profile, Known(folder));
+}
+
+std::string InFront(const std::string& path, const char* variable) {
+  const char* before = std::getenv(variable);
+  if (before == nullptr || before[0] == '\0') return path;
+  return path + ":" + before;
+}
+
+}  // namespace
+
+StatusOr<SimVariables> SimEnvironment(const SimOptions& options) {
+  BELAY_ASSIGN_OR_RETURN(const fs::path root, FindRoot(options));
+  SimVariables variables = {
+      {"ASCEND_TOOLKIT_HOME", root.string()},
+      {"ASCEND_HOME_PATH", root.string()},
+      {"ASCEND_OPP_PATH", (root / "opp").string()},
+      {"PATH", InFront((root / "bin").string(), "PATH")},
+      {"LD_LIBRARY_PATH",
+       InFront((root / "lib64").string(), "LD_LIBRARY_PATH")},
+  };
+  if (!options.profile.empty()) {
+    BELAY_ASSIGN_OR_RETURN(const std::string profile,
+                           FindProfile(options.profile, root));
+    variables.emplace_back("CANNSIM_PROFILE", profile);
+  }
+  if (options.n_devices) {
+    variables.emplace_back("CANNSIM_DEVICES",
+                           std::to_string(*options.n_devices));
+  }
+  if (options.strict) variables.emplace_back("CANNSIM_STRICT", "1");
+  return variables;
+}
+
+}  // namespace belay::apps

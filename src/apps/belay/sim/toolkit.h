@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where cannsim lies, and the environment in which programs find it.
+#ifndef BELAY_APPS_BELAY_SIM_TOOLKIT_H_
+#define BELAY_APPS_BELAY_SIM_TOOLKIT_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace belay::apps {
+
+struct SimOptions {
+  std::string root;     // "" = ../cannsim of the program
+  std::string profile;  // "" = cannsim's own choice
+  std::optional<int> n_devices;
+  bool strict = false;
+};
+
+using SimVariables = std::vector<std::pair<std::string, std::string>>;
+
+// The variables to set, paths in front of what is set now. SYS-001 when there
+// is no toolkit at the root, or no such profile.
+StatusOr<SimVariables> SimEnvironment(const SimOptions& options);
+
+}  // namespace belay::apps
+
+#endif  // BELAY_APPS_BELAY_SIM_TOOLKIT_H_
