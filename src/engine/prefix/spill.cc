@@ -50,7 +50,8 @@ class Checksum {
       AddWord(word);
     }
     uint64_t last = 0;
-    std::memcpy(&last, bytes.data(), bytes.size());
+    // Nothing at all may come as a null pointer, which memcpy must not see.
+    if (!bytes.empty()) std::memcpy(&last, bytes.data(), bytes.size());
     AddWord(last);
     AddWord(bytes.size());
   }
