@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "nlohmann/json.hpp"
+#include "support/sanitized.h"
 #include "support/test_model.h"
 #include "support/value.h"
 
@@ -26,8 +27,11 @@ struct Sample {
   std::vector<int32_t> answer;  // ends with eos
 };
 
+constexpr size_t kSamplesSanitized = 5;
+
 struct Samples {
-  std::vector<Sample> all;
+  size_t n_in_file = 0;
+  std::vector<Sample> all;    // that are answered
   double mtp_acceptance = 0;  // of the oracle
 };
 
@@ -37,7 +41,9 @@ const Samples& DemoSamples() {
     const auto json = nlohmann::json::parse(file);
     Samples read;
     read.mtp_acceptance = json.at("mtp_acceptance");
+    read.n_in_file = json.at("samples").size();
     for (const auto& sample : json.at("samples")) {
+      if (kSanitized && read.all.size() == kSamplesSanitized) break;
       read.all.push_back({sample.at("prompt_ids"), sample.at("token_ids")});
     }
     return read;
@@ -83,7 +89,7 @@ class DemoTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(DemoTest, OneAtATime) {
-  ASSERT_EQ(DemoSamples().all.size(), 54u);
+  ASSERT_EQ(DemoSamples().n_in_file, 54u);
   Answer({.n_slots = 1, .max_tokens_per_step = 512, .max_context = 1024});
 }
 

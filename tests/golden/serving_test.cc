@@ -15,6 +15,7 @@
 
 #include "engine/engine.h"
 #include "support/golden_set.h"
+#include "support/sanitized.h"
 #include "support/stepper.h"
 #include "support/test_model.h"
 #include "support/value.h"
@@ -134,7 +135,8 @@ class ServingTest : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(ServingTest, AsIfAlone) {
-  constexpr int kRequests = 500 / 4;  // of each of the four cases
+  // Of each of the four cases.
+  constexpr int kRequests = kSanitized ? 40 : 500 / 4;
   Random random(GetParam().speculative ? 11 : 12);
   std::vector<Request> requests;
   for (int i = 0; i < kRequests; ++i) {
@@ -187,9 +189,9 @@ TEST_P(ServingTest, AsIfAlone) {
                            alone[i].tokens.begin()));
   }
   const engine::EngineStats& stats = session.engine().stats();
-  EXPECT_GT(stats.n_preemptions, 5);
-  EXPECT_GT(stats.n_prefix_hits, 5);
-  EXPECT_GT(cancelled.size(), 3u);
+  EXPECT_GT(stats.n_preemptions, kSanitized ? 0 : 5);
+  EXPECT_GT(stats.n_prefix_hits, kSanitized ? 0 : 5);
+  EXPECT_GT(cancelled.size(), kSanitized ? 0u : 3u);
   EXPECT_EQ(stats.n_finished, kRequests);
   EXPECT_EQ(stats.n_free_pages + stats.n_cached_pages, 6);
   std::printf(
