@@ -11,15 +11,21 @@ foreach(file IN LISTS files)
   if(text MATCHES "\\)belay\"")
     message(FATAL_ERROR "${file} holds the end mark of the raw string")
   endif()
-  string(APPEND entries "    {\"${file}\", R\"belay(${text})belay\"},\n")
+  string(APPEND entries "    {\"${file}\", R\"belay(${text})belay\"sv},\n")
 endforeach()
 
 file(CONFIGURE OUTPUT "${OUTPUT}" @ONLY CONTENT [[
 // Generated from data/catalogue by cmake/embed_catalogue.cmake.
+#include <string_view>
+
 #include "diag/embedded.h"
 
 namespace belay::diag {
 namespace {
+// The suffix brings the length: counting so many characters is beyond what
+// clang does in a constant expression.
+using namespace std::string_view_literals;
+
 constexpr CatalogueFile kFiles[] = {
 @entries@};
 }  // namespace

@@ -162,7 +162,8 @@ namespace {
 
 // The characters of names as a tree.
 struct NameTree {
-  std::vector<std::pair<uint32_t, NameTree>> children;
+  uint32_t character = 0;  // that leads here
+  std::vector<NameTree> children;
   bool is_name = false;
 
   void Add(std::string_view rest) {
@@ -177,11 +178,11 @@ struct NameTree {
       c = c << 6 | (static_cast<uint8_t>(rest[i]) & 0x3f);
     }
     rest.remove_prefix(std::min(n, rest.size()));
-    for (auto& [known, child] : children) {
-      if (known == c) return child.Add(rest);
+    for (NameTree& child : children) {
+      if (child.character == c) return child.Add(rest);
     }
-    children.push_back({c, {}});
-    children.back().second.Add(rest);
+    children.emplace_back().character = c;
+    children.back().Add(rest);
   }
 };
 
@@ -195,7 +196,8 @@ struct OtherKeyNodes {
 void AddOthers(GrammarBuilder& builder, GrammarNode from, const NameTree& tree,
                const OtherKeyNodes& nodes) {
   CodePointSet taken = {{0, 0x1f}, {'"', '"'}, {'\\', '\\'}};
-  for (const auto& [c, child] : tree.children) {
+  for (const NameTree& child : tree.children) {
+    const uint32_t c = child.character;
     taken.push_back({c, c});
     const GrammarNode next = builder.NewNode();
     AddCharacters(builder, from, {{c, c}}, TextForm::kJsonString, next);
