@@ -258,7 +258,7 @@ TEST_F(RunnerTest, EndsWithWorkLeft) {
   engine_->is_paused = true;
   const auto channel = MakeChannel();
   ASSERT_TRUE(runner_->Submit({Ask(9)}, channel).ok());
-  Wait([&] { return engine_->stats().n_steps > 0; });
+  Wait([&] { return engine_->n_steps > 0; });
   runner_.reset();
   const auto events = channel->Take();
   ASSERT_EQ(events.size(), 1u);

@@ -31,6 +31,7 @@ class FakeEngine final : public engine::Engine {
 
   std::atomic<int> n_faults{0};        // steps that will fail
   std::atomic<bool> is_paused{false};  // steps do nothing
+  std::atomic<int> n_steps{0};         // that were made
 
   StatusOr<engine::RequestId> Submit(engine::Request request) override {
     BELAY_RETURN_IF_ERROR(engine::CheckSampling(request.sampling));
@@ -64,7 +65,7 @@ class FakeEngine final : public engine::Engine {
       std::erase_if(running_,
                     [&](const Running& r) { return r.id == event.request; });
     }
-    ++stats_.n_steps;
+    ++n_steps;
     return std::span<const engine::Event>(events_);
   }
 
