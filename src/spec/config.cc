@@ -110,6 +110,8 @@ class Parser {
     BELAY_RETURN_IF_ERROR(ReadOwnKeys());
     BELAY_RETURN_IF_ERROR(
         ReadInts("dspark_target_layer_ids", config_.draft_tap_layers));
+    // Of a draft model that is not there.
+    if (config_.draft_block == 0) config_.draft_tap_layers.clear();
     BELAY_RETURN_IF_ERROR(ReadRatios());
     BELAY_RETURN_IF_ERROR(CheckConfig(config_, where_));
     return std::move(config_);

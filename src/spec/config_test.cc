@@ -118,6 +118,18 @@ TEST(ConfigTest, ADraftModelReplacesTheMtpHead) {
   EXPECT_EQ(ErrorIdOf(ParseStatus(json)), "CONF-003");
 }
 
+// Found by the fuzzer: such a list was kept, and lost when it was written.
+TEST(ConfigTest, TapsWithoutADraftModelAreNone) {
+  Json json = FlashJson();
+  json["dspark_target_layer_ids"] = {3, 4, 5};
+  const auto config = ParseConfig(json.dump(), "x");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->draft_tap_layers.empty());
+  const auto again = ParseConfig(ConfigToJson(*config), "again");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, *config);
+}
+
 TEST(ConfigTest, TheMtpEntriesOfTheRatiosMayBeLeftOut) {
   Json json = FlashJson();
   json["compress_ratios"].erase(43);

@@ -114,7 +114,7 @@ std::string ZshSpec(const CLI::Option& option) {
 }  // namespace
 
 std::string BashCompletion(const CLI::App& app) {
-  const std::string name = app.get_name();
+  const std::string& name = app.get_name();
   std::string commands;
   for (const CLI::App* command : CommandsOf(app)) {
     commands += command->get_name() + " ";
@@ -181,7 +181,7 @@ std::string BashCompletion(const CLI::App& app) {
 }
 
 std::string ZshCompletion(const CLI::App& app) {
-  const std::string name = app.get_name();
+  const std::string& name = app.get_name();
   std::string out = fmt::format(
       "#compdef {0}\n"
       "# zsh completion of {0}: put it into a folder of $fpath as _{0}, or\n"

@@ -161,7 +161,7 @@ Status ChatSession::Turn(std::string text) {
   text::ChatRequest request;
   request.messages = messages_;
   const auto prompt = MakePrompt(std::move(request), talk_, speaker_);
-  const Status status = prompt.ok() ? Answer(*prompt) : prompt.status();
+  Status status = prompt.ok() ? Answer(*prompt) : prompt.status();
   // A question without an answer would confuse the next prompt.
   if (!status.ok()) messages_.pop_back();
   return status;
