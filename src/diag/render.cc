@@ -201,8 +201,8 @@ std::string TableSection(const Table& table, const RenderOptions& options) {
     for (size_t i = 0; i < row.size(); ++i) {
       line += " " + row[i];
       if (i + 1 == row.size()) break;
-      line.append(static_cast<size_t>(widths[i] - DisplayWidth(row[i]) + 1),
-                  ' ');
+      const int n_blanks = widths[i] - DisplayWidth(row[i]) + 1;
+      line.append(static_cast<size_t>(n_blanks), ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";

@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -114,7 +115,7 @@ StatusOr<RequestId> EngineImpl::Submit(Request request) {
   }
   if (options_.max_queue > 0 && scheduler_->n_waiting() >= options_.max_queue) {
     ++stats_.n_refused;
-    const auto seconds = static_cast<int64_t>(stats_.retry_after_seconds + 0.5);
+    const auto seconds = std::llround(stats_.retry_after_seconds);
     return MakeError(kEngQueueFull,
                      {.where = "queue",
                       .what = "retry after " + std::to_string(seconds) + " s",
@@ -213,8 +214,8 @@ Status EngineImpl::RunMtp() {
       // A rejected draft's row has no next token; what it writes is overwritten
       // when its position comes again.
       const int32_t next = std::min(start + i + 1, s.n_tokens() - 1);
-      ids[static_cast<size_t>(work.first + i)] =
-          s.tokens[static_cast<size_t>(next)];
+      const int32_t row = work.first + i;
+      ids[static_cast<size_t>(row)] = s.tokens[static_cast<size_t>(next)];
     }
     // A constraint cannot take back a token that turns out wrong.
     const bool wants_draft = work.row >= 0 && s.finish == FinishReason::kNone &&

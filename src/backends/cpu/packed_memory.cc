@@ -33,7 +33,8 @@ StatusOr<std::shared_ptr<std::byte>> MapRegion(size_t bytes) {
                                        .got = ""});
   }
   const auto address = reinterpret_cast<uintptr_t>(start);
-  auto* data = reinterpret_cast<std::byte*>(AlignUp(address, kHugePage));
+  auto* data =
+      static_cast<std::byte*>(start) + (AlignUp(address, kHugePage) - address);
   // A wish: without huge pages everything works, slower.
   (void)madvise(data, bytes, MADV_HUGEPAGE);
   return std::shared_ptr<std::byte>(

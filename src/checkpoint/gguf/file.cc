@@ -259,6 +259,7 @@ Status PlaceTensors(std::span<const std::byte> bytes, const std::string& where,
     if (t.bytes > 0) t.data = bytes.data() + t.offset;
   }
   std::vector<const TensorInfo*> by_offset;
+  by_offset.reserve(tensors.size());
   for (const TensorInfo& t : tensors) by_offset.push_back(&t);
   std::sort(by_offset.begin(), by_offset.end(),
             [](const TensorInfo* a, const TensorInfo* b) {
@@ -357,13 +358,13 @@ Status GgufFile::Parse() {
   }
   std::unordered_map<std::string_view, bool> seen;
   for (uint64_t i = 0; i < n_tensors && reader.ok(); ++i) {
-    TensorInfo info = ReadTensorInfo(reader);
+    const TensorInfo info = ReadTensorInfo(reader);
     if (!reader.ok()) break;
     if (!seen.emplace(info.name, true).second) {
       return MakeError(kCkptDuplicateTensor,
                        {path_ + ": " + std::string(info.name), "", "", ""});
     }
-    tensors_.push_back(std::move(info));
+    tensors_.push_back(info);
   }
   BELAY_RETURN_IF_ERROR(reader.status());
   uint64_t alignment = kDefaultAlignment;
