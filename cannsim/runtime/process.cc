@@ -142,16 +142,19 @@ int Process::SetDevice(int id) {
 int Process::ResetDevice(int id, bool force) {
   if (const int code = CheckDevice(id); code != 0) return code;
   Device& one = device(id);
-  const std::lock_guard lock(one.mutex);
-  if (one.n_uses == 0) {
-    return Fail(ACL_ERROR_RT_CONTEXT_NULL,
-                "device {} is not set, or was reset before", id);
+  {
+    const std::lock_guard lock(one.mutex);
+    if (one.n_uses == 0) {
+      return Fail(ACL_ERROR_RT_CONTEXT_NULL,
+                  "device {} is not set, or was reset before", id);
+    }
+    one.n_uses = force ? 0 : one.n_uses - 1;
+    if (one.n_uses > 0) return ACL_SUCCESS;
+    one.primary = nullptr;
+    one.peers.clear();
   }
-  one.n_uses = force ? 0 : one.n_uses - 1;
-  if (one.n_uses > 0) return ACL_SUCCESS;
+  // Without the lock: a callback that still runs may ask for the device.
   CloseDevice(id, force);
-  one.primary = nullptr;
-  one.peers.clear();
   return ACL_SUCCESS;
 }
 
@@ -266,7 +269,16 @@ std::shared_ptr<Event> Process::FindEvent(aclrtEvent event) {
 
 int Process::SynchronizeDevice(int id, int timeout_ms) {
   int first = ACL_SUCCESS;
-  for (const auto& stream : streams.All()) {
+  const auto all = streams.All();
+  for (const auto& stream : all) {
+    if (stream->device() == id && stream->IsOwnThread()) {
+      return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                  "called from a callback of stream {}, which would wait for "
+                  "itself for ever",
+                  stream->id());
+    }
+  }
+  for (const auto& stream : all) {
     if (stream->device() != id) continue;
     const int code =
         stream->Synchronize(timeout_ms, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);

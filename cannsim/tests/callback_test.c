@@ -64,11 +64,13 @@ static void TestSubscribed(void) {
 
 static aclrtStream g_stream;
 static aclError g_inner;
+static aclError g_inner_device;
 
 static void WaitForOwnStream(void* arg) {
   (void)arg;
   if (aclrtSetDevice(0) != ACL_SUCCESS) return;
   g_inner = aclrtSynchronizeStream(g_stream);
+  g_inner_device = aclrtSynchronizeDevice();
 }
 
 // Waiting for the stream of the callback would never end: it is refused.
@@ -77,6 +79,7 @@ static void TestCallbackMayNotWaitForItself(void) {
   OK(aclrtLaunchHostFunc(g_stream, WaitForOwnStream, NULL));
   OK(aclrtSynchronizeStream(g_stream));
   CHECK_IS(g_inner, ACL_ERROR_RT_PARAM_INVALID);
+  CHECK_IS(g_inner_device, ACL_ERROR_RT_PARAM_INVALID);
   OK(aclrtDestroyStream(g_stream));
   OK(aclrtResetDevice(0));
 }

@@ -42,7 +42,7 @@ class Record {
   mutable std::condition_variable changed_;
   bool done_ = false;
   int64_t time_ns_ = 0;
-  const std::weak_ptr<Capture> capture_;
+  const std::weak_ptr<Capture> capture_{};
   const int node_ = -1;
   const bool captured_ = false;
 };

@@ -91,6 +91,7 @@ void Stream::Finish(bool abandon) {
 }
 
 bool Stream::IsOwnThread() const {
+  const std::lock_guard lock(mutex_);  // Enqueue may be starting it
   return thread_.get_id() == std::this_thread::get_id();
 }
 
