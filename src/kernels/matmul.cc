@@ -265,6 +265,7 @@ void Run(const MatMulArgs& a) {
       return RunKind<WeightKind::kFp8>(a);
     case WeightKind::kFp4:
       return RunKind<WeightKind::kFp4>(a);
+    case WeightKind::kInt8:
     case WeightKind::kBlocks:
       break;  // kernels/blocks
   }

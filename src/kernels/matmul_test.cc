@@ -52,6 +52,7 @@ double ValueAt(const TestWeight& w, int64_t row, int64_t col) {
       std::memcpy(&v, codes + 2 * col, 2);
       return F32FromF16(v);
     }
+    case WeightKind::kInt8:
     case WeightKind::kBlocks:
       break;
     case WeightKind::kFp8:

@@ -9,11 +9,24 @@ namespace {
 
 constexpr int64_t kStepBytes = 64;  // of one vector of rows
 constexpr int64_t kLaneBytes = 4;
-constexpr int64_t kScaleCols = 32;  // of FP4
+constexpr int64_t kScaleCols = 32;  // of a scale in the block
 
 int64_t StepCols(WeightKind kind) {
-  if (kind == WeightKind::kFp4) return 8;
-  return kind == WeightKind::kFp8 ? 4 : 2;
+  switch (kind) {
+    case WeightKind::kFp4:
+      return 8;
+    case WeightKind::kFp8:
+    case WeightKind::kInt8:
+      return 4;
+    default:
+      return 2;
+  }
+}
+
+// Bytes of a scale that stands in the block.
+constexpr int64_t ScaleBytes(WeightKind kind) {
+  if (kind == WeightKind::kInt8) return 2;
+  return kind == WeightKind::kFp4 ? 1 : 0;
 }
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -23,7 +36,7 @@ int64_t VectorCodeBytes(WeightKind kind) {
   return kPackCols / StepCols(kind) * kStepBytes;
 }
 int64_t VectorScaleBytes(WeightKind kind) {
-  return kind == WeightKind::kFp4 ? kPackCols / kScaleCols * kPackLanes : 0;
+  return kPackCols / kScaleCols * kPackLanes * ScaleBytes(kind);
 }
 int64_t VectorBytes(WeightKind kind) {
   return VectorCodeBytes(kind) + VectorScaleBytes(kind);
@@ -84,12 +97,14 @@ void PackBlock(const WeightView& w, int64_t row, int64_t col,
   for (int64_t r = 0; r < n_rows; ++r) {
     PlaceRow<kKind>(w.row(row + r) + first, n_bytes, r % kPackLanes,
                     width * kStepBytes, block + r / kPackLanes * kStepBytes);
-    if (kKind != WeightKind::kFp4) continue;
-    const uint8_t* from = w.scale_code +
-                          (row + r) / w.block_rows * w.scale_stride +
-                          col / kScaleCols;
+    constexpr int64_t kBytes = ScaleBytes(kKind);
+    if constexpr (kBytes == 0) continue;
+    const uint8_t* from =
+        w.scale_code +
+        ((row + r) / w.block_rows * w.scale_stride + col / kScaleCols) * kBytes;
     for (int64_t i = 0; i < CeilDiv(n_cols, kScaleCols); ++i) {
-      scales[i * width * kPackLanes + r] = static_cast<std::byte>(from[i]);
+      std::memcpy(scales + (i * width * kPackLanes + r) * kBytes,
+                  from + i * kBytes, static_cast<size_t>(kBytes));
     }
   }
 }
@@ -144,6 +159,26 @@ void PackWeightRows(const WeightView& plain, int64_t row_begin, int64_t row_end,
       PackTile<WeightKind::kBf16>(plain, row, tile);
     }
   }
+}
+
+void PackWeightBlock(const WeightView& plain, std::byte* packed) {
+  switch (plain.kind) {
+    case WeightKind::kFp8:
+      return PackBlock<WeightKind::kFp8>(plain, 0, 0, packed);
+    case WeightKind::kFp4:
+      return PackBlock<WeightKind::kFp4>(plain, 0, 0, packed);
+    case WeightKind::kInt8:
+      return PackBlock<WeightKind::kInt8>(plain, 0, 0, packed);
+    default:
+      return PackBlock<WeightKind::kBf16>(plain, 0, 0, packed);
+  }
+}
+
+size_t PackedBlockOffset(const WeightView& plain, int64_t row, int64_t col) {
+  const int64_t width =
+      CeilDiv(std::min(kPackRows, plain.n_rows - row), kPackLanes);
+  return static_cast<size_t>(row / kPackRows) * TileBytes(plain) +
+         static_cast<size_t>(col / kPackCols * width * VectorBytes(plain.kind));
 }
 
 WeightView PackedView(const WeightView& plain, const std::byte* packed) {

@@ -16,6 +16,7 @@ enum class WeightKind : uint8_t {
   kF16,
   kFp8,     // e4m3 codes, one a byte
   kFp4,     // e2m1 codes, two a byte, low nibble = even column
+  kInt8,    // int8 codes + 128; packed only (kernels/blocks/pack_int8.h)
   kBlocks,  // blocks that carry their scales; kernels/blocks only
 };
 
@@ -29,8 +30,9 @@ struct WeightView {
   int64_t n_rows = 0;
   int64_t n_cols = 0;
 
-  // Scales: f32 for kFp8 and e8m0 codes for kFp4 (a byte for 16 bytes of codes:
-  // widening them would cost a quarter of the bandwidth); none for the others.
+  // Scales: f32 for kFp8 (and kInt8 that was FP8) and e8m0 codes for kFp4 (a
+  // byte for 16 bytes of codes: widening them would cost a quarter of the
+  // bandwidth); none for the others.
   const float* scale = nullptr;         // [n_rows / block_rows, n_blocks]
   const uint8_t* scale_code = nullptr;  // [n_rows / block_rows, n_blocks]
   int64_t scale_stride = 0;             // elements between two rows of scales
@@ -62,6 +64,7 @@ constexpr size_t WeightRowBytes(WeightKind kind, int64_t n_cols) {
     case WeightKind::kF16:
       return 2 * n;
     case WeightKind::kFp8:
+    case WeightKind::kInt8:
       return n;
     case WeightKind::kFp4:
       return n / 2;

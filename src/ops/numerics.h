@@ -27,6 +27,10 @@ struct Numerics {
   int index_group = 32;     // fp4_act_quant group of the indexer's q and k
   int attention_tile = 64;  // candidates a step of the online softmax
   float norm_eps = 1e-6f;
+  // Inputs of FP8 and FP4 weights become int8 in blocks of 32 instead of FP8,
+  // and FP8 weights int8 with them: faster, and a departure from the official
+  // numerics. Back ends that cannot do it refuse (Create).
+  bool int8_activations = false;
 
   bool official() const { return mode == NumericsMode::kOfficial; }
   // dtype of the activations between operators.

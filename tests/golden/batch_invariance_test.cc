@@ -83,7 +83,7 @@ int64_t RandomChunk(std::mt19937& rng, int64_t left) {
   return std::min(left, Between(rng, 1, most));
 }
 
-// {checkpoint, back end}
+// {checkpoint, back end}; "cpu_int8" is cpu with int8 activations
 using Case = std::pair<std::string, std::string>;
 
 class BatchInvarianceTest : public ::testing::TestWithParam<Case> {
@@ -91,6 +91,10 @@ class BatchInvarianceTest : public ::testing::TestWithParam<Case> {
   TestModel Open(int n_threads) const {
     ModelOptions options;
     options.backend = GetParam().second;
+    if (options.backend == "cpu_int8") {
+      options.backend = "cpu";
+      options.int8_activations = true;
+    }
     options.n_threads = n_threads;
     return TestModel(PathOf(GetParam().first), options);
   }
@@ -198,6 +202,7 @@ std::vector<Case> Cases() {
   for (const char* model : {"tiny_fp4", "tiny_base_fp8", "gguf", "demo"}) {
     cases.emplace_back(model, best);
   }
+  if (HasInt8Activations()) cases.emplace_back("tiny_fp4", "cpu_int8");
   const std::vector<std::string> all = BackendAndTargetNames();
   for (size_t i = BackendNames().size(); i < all.size(); ++i) {
     cases.emplace_back("tiny_fp4", all[i]);

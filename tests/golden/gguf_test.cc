@@ -10,7 +10,6 @@
 // that takes the FP4 nibbles in the wrong order is far beyond.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -19,6 +18,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/gguf/convert.h"
 #include "checkpoint/gguf/model.h"
+#include "golden/mean_kl.h"
 #include "support/stepper.h"
 #include "support/test_model.h"
 
@@ -26,30 +26,6 @@ namespace belay::test {
 namespace {
 
 constexpr char kFolder[] = "tests/data/goldens/tiny_fp4";
-
-double Kl(const std::vector<float>& p, const std::vector<float>& q) {
-  const auto log_sum = [](const std::vector<float>& v) {
-    double max = v.front();
-    for (const float x : v) max = std::max<double>(max, x);
-    double sum = 0.0;
-    for (const float x : v) sum += std::exp(x - max);
-    return max + std::log(sum);
-  };
-  const double zp = log_sum(p);
-  const double zq = log_sum(q);
-  double kl = 0.0;
-  for (size_t i = 0; i < p.size(); ++i) {
-    kl += std::exp(p[i] - zp) * ((p[i] - zp) - (q[i] - zq));
-  }
-  return kl;
-}
-
-double MeanKl(const Logits& p, const Logits& q) {
-  EXPECT_EQ(p.size(), q.size());
-  double sum = 0.0;
-  for (size_t i = 0; i < p.size(); ++i) sum += Kl(p[i], q[i]);
-  return sum / static_cast<double>(p.size());
-}
 
 class GgufRunTest : public ::testing::Test {
  protected:

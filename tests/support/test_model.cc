@@ -50,6 +50,14 @@ std::vector<std::string> BackendAndTargetNames() {
   return names;
 }
 
+bool HasInt8Activations() {
+#ifdef BELAY_TEST_CPU
+  return kernels::Avx512Bf16Allowed();
+#else
+  return false;
+#endif
+}
+
 TestModel::TestModel(const std::string& path, const ModelOptions& options)
     : rank_(options.rank), pool_(Value(ThreadPool::Create(options.n_threads))) {
   if (std::filesystem::is_directory(path)) {
@@ -63,6 +71,7 @@ TestModel::TestModel(const std::string& path, const ModelOptions& options)
   ops::Numerics numerics;
   numerics.mode =
       options.exact ? ops::NumericsMode::kExact : ops::NumericsMode::kOfficial;
+  numerics.int8_activations = options.int8_activations;
   numerics.act_block = config_.fp8_block;
   numerics.kv_group = config_.kv_quant_group;
   numerics.index_group = config_.index_quant_group;

@@ -25,9 +25,13 @@ std::vector<std::string> BackendNames();
 // this machine has.
 std::vector<std::string> BackendAndTargetNames();
 
+// Whether this CPU can run with ModelOptions::int8_activations.
+bool HasInt8Activations();
+
 struct ModelOptions {
   std::string backend = "ref";
   bool exact = false;
+  bool int8_activations = false;  // backend "cpu"
   int n_threads = 2;
   spec::Rank rank = {};
   // For wrong models on purpose: changes the config after the checkpoint has

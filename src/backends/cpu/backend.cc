@@ -46,6 +46,21 @@ Status CheckLimits(const ops::OpLimits& limits) {
   return absl::OkStatus();
 }
 
+Status CheckInt8(const ops::Numerics& numerics) {
+  if (!numerics.official()) {
+    return MakeError(kBackUnsupported, {.where = "cpu",
+                                        .what = "--activations int8",
+                                        .expected = "--numerics official",
+                                        .got = "--numerics exact"});
+  }
+  if (kernels::Avx512Bf16Allowed()) return absl::OkStatus();
+  return MakeError(kBackUnavailable,
+                   {.where = "cpu",
+                    .what = "--activations int8: instructions",
+                    .expected = "AVX512_VNNI, AVX512_BF16, AVX512_VBMI",
+                    .got = std::string(kernels::SimdTarget())});
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<ops::Backend>> Create(const ops::Numerics& numerics,
@@ -61,6 +76,7 @@ StatusOr<std::unique_ptr<ops::Backend>> Create(const ops::Numerics& numerics,
   if (numerics.attention_tile < 1) {
     return Unsupported("attention tile", ">= 1", numerics.attention_tile);
   }
+  if (numerics.int8_activations) BELAY_RETURN_IF_ERROR(CheckInt8(numerics));
   return std::make_unique<CpuBackend>(numerics, pool, options.topology);
 }
 
@@ -77,6 +93,18 @@ std::vector<ops::Implementation> CpuBackend::Explain() const {
                                         .what = "activations",
                                         .expected = "BF16",
                                         .got = "F32"});
+  }
+  const Status int8 =
+      numerics_.int8_activations
+          ? absl::OkStatus()
+          : MakeError(kBackUnsupported,
+                      {.where = "cpu",
+                       .what = "weights",
+                       .expected = "Q8_0, MXFP4, or --activations int8",
+                       .got = ""});
+  for (const char* op : {"Linear", "QueryProject", "KvProject", "AttentionOut",
+                         "RoutedExperts", "SharedExpert"}) {
+    list.push_back({op, "int8-dot", int8});
   }
   for (const char* op : {"Linear", "Logits", "QueryProject", "KvProject",
                          "KvCompress", "IndexerSelect", "AttentionOut", "HcPre",
@@ -97,7 +125,10 @@ std::vector<ops::Implementation> CpuBackend::Explain() const {
 }
 
 std::string CpuBackend::PackedLayout() const {
-  if (!numerics_.official() || !kernels::HasBf16MatMul()) return "";
+  if (!numerics_.official() || numerics_.int8_activations ||
+      !kernels::HasBf16MatMul()) {
+    return "";
+  }
   return std::string("cpu ") + kernels::kPackLayout + " bf16-dot";
 }
 

@@ -57,12 +57,13 @@ StatusOr<PackedMemory::Piece> PackedMemory::Take(size_t bytes) {
   return piece;
 }
 
-void PackedMemory::Fill(const kernels::WeightView& plain, std::byte* packed) {
+void PackedMemory::Fill(const kernels::WeightView& plain, PackRows pack_rows,
+                        std::byte* packed) {
   const int64_t n_tasks = (plain.n_rows + kRowsPerTask - 1) / kRowsPerTask;
   pool_->ParallelFor(static_cast<size_t>(n_tasks), [&](size_t task, int) {
     const int64_t begin = static_cast<int64_t>(task) * kRowsPerTask;
-    kernels::PackWeightRows(
-        plain, begin, std::min(begin + kRowsPerTask, plain.n_rows), packed);
+    pack_rows(plain, begin, std::min(begin + kRowsPerTask, plain.n_rows),
+              packed);
   });
 }
 

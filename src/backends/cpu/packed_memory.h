@@ -6,6 +6,7 @@
 #define BELAY_BACKENDS_CPU_PACKED_MEMORY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "base/error.h"
@@ -31,8 +32,13 @@ class PackedMemory {
   // SYS-003 when the system has no memory.
   StatusOr<Piece> Take(size_t bytes);
 
-  // Packs a whole weight to `packed`, PackedWeightBytes(plain) bytes.
-  void Fill(const kernels::WeightView& plain, std::byte* packed);
+  // PackWeightRows (kernels/pack.h) or a function like it.
+  using PackRows = void (*)(const kernels::WeightView& plain, int64_t row_begin,
+                            int64_t row_end, std::byte* packed);
+
+  // Packs a whole weight to `packed`, which has room for it.
+  void Fill(const kernels::WeightView& plain, PackRows pack_rows,
+            std::byte* packed);
 
  private:
   ThreadPool* pool_;

@@ -26,6 +26,37 @@ void NormHead(float* x, int64_t n, float eps, bool official) {
   kernels::MulRow(x, r, count, x);
 }
 
+// The heads of every token in as few groups as keep the whole team busy: with
+// one token each thread has a share of its heads. Heads stand alone, so that
+// the groups do not change a bit.
+class HeadGroups {
+ public:
+  HeadGroups(int64_t n_tokens, int64_t n_heads, int n_threads)
+      : n_tokens_(n_tokens), n_heads_(n_heads) {
+    n_groups_ = std::clamp<int64_t>(
+        (n_threads + n_tokens - 1) / std::max<int64_t>(n_tokens, 1), 1,
+        n_heads);
+  }
+
+  int64_t n_tasks() const { return n_tokens_ * n_groups_; }
+
+  struct Task {
+    int64_t token;
+    int64_t first_head;
+    int64_t end_head;
+  };
+  Task task(int64_t i) const {
+    const int64_t group = i % n_groups_;
+    return {i / n_groups_, n_heads_ * group / n_groups_,
+            n_heads_ * (group + 1) / n_groups_};
+  }
+
+ private:
+  int64_t n_tokens_;
+  int64_t n_heads_;
+  int64_t n_groups_;
+};
+
 }  // namespace
 
 void CpuBackend::QueryProject(const ops::QueryProjectParams& p) {
@@ -36,14 +67,14 @@ void CpuBackend::QueryProject(const ops::QueryProjectParams& p) {
                      {p.q.n_rows(), p.q.row_elements()},
                      p.q.row_bytes_stride());
   Project(AsCpu(p.wq_b), p.qr, q);
-  const int64_t n_heads = p.q.dim(1);
   const int64_t dim = p.q.dim(2);
   const auto positions = p.positions.as<int32_t>();
-  Parallel(p.q.n_rows(), [&](size_t i, int thread) {
-    const auto t = static_cast<int64_t>(i);
-    const Rotation rotation(p.rope, positions[i]);
+  const HeadGroups groups(p.q.n_rows(), p.q.dim(1), pool_->n_threads());
+  Parallel(groups.n_tasks(), [&](size_t i, int thread) {
+    const auto [t, first, end] = groups.task(static_cast<int64_t>(i));
+    const Rotation rotation(p.rope, positions[static_cast<size_t>(t)]);
     float* head = workspace_.thread(thread).Take<float>(dim);
-    for (int64_t h = 0; h < n_heads; ++h) {
+    for (int64_t h = first; h < end; ++h) {
       Load(p.q, t, h * dim, dim, head);
       if (p.head_norm) {
         NormHead(head, dim, numerics_.norm_eps, numerics_.official());
@@ -80,15 +111,16 @@ void CpuBackend::KvProject(const ops::KvProjectParams& p) {
 }
 
 void CpuBackend::RopeTail(const ops::RopeTailParams& p) {
-  const int64_t n_heads = p.x.dim(1);
   const int64_t dim = p.x.dim(2);
   const auto positions = p.positions.as<int32_t>();
-  Parallel(p.x.n_rows(), [&](size_t i, int thread) {
-    const auto t = static_cast<int64_t>(i);
-    const Rotation rotation(p.rope, positions[i], p.inverse);
+  const HeadGroups groups(p.x.n_rows(), p.x.dim(1), pool_->n_threads());
+  Parallel(groups.n_tasks(), [&](size_t i, int thread) {
+    const auto [t, first, end] = groups.task(static_cast<int64_t>(i));
+    const Rotation rotation(p.rope, positions[static_cast<size_t>(t)],
+                            p.inverse);
     const int64_t n = rotation.dims();
     float* tail = workspace_.thread(thread).Take<float>(n);
-    for (int64_t h = 0; h < n_heads; ++h) {
+    for (int64_t h = first; h < end; ++h) {
       const int64_t begin = h * dim + dim - n;
       Load(p.x, t, begin, n, tail);
       rotation.Apply(tail, n);

@@ -6,6 +6,8 @@
 #include "base/error_ids.h"
 #include "base/float_formats.h"
 #include "kernels/blocks/matmul_blocks.h"
+#include "kernels/blocks/matmul_int8.h"
+#include "kernels/blocks/pack_int8.h"
 #include "kernels/matmul_bf16.h"
 #include "kernels/pack.h"
 #include "ops/linear_source.h"
@@ -75,7 +77,8 @@ Status CpuLinear::TakeScales(const ops::LinearSource& source) {
 }
 
 StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::FromBlocks(
-    const ops::Numerics& numerics, const ops::LinearSource& source) {
+    const ops::Numerics& numerics, const ops::LinearSource& source,
+    PackedMemory& memory) {
   const ConstTensorView& w = source.weight;
   BELAY_ASSIGN_OR_RETURN(const Shape shape, ops::CheckWeight(source));
   std::unique_ptr<CpuLinear> linear(new CpuLinear(shape[0], shape[1]));
@@ -91,13 +94,20 @@ StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::FromBlocks(
                             : &kernels::DequantisedMatMul();
   linear->bf16_kernel_ = linear->f32_kernel_;
   linear->fast_view_ = view;
+  const kernels::MatMulKernel* dot =
+      numerics.official() ? kernels::Int8DotMatMul(view) : nullptr;
+  if (dot != nullptr) {
+    BELAY_RETURN_IF_ERROR(linear->PackForInt8(*dot, memory));
+  }
   return linear;
 }
 
 StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
     const ops::Numerics& numerics, const ops::LinearSource& source,
     PackedMemory& memory) {
-  if (source.format != BlockFormat::kNone) return FromBlocks(numerics, source);
+  if (source.format != BlockFormat::kNone) {
+    return FromBlocks(numerics, source, memory);
+  }
   const ConstTensorView& weight = source.weight;
   BELAY_ASSIGN_OR_RETURN(const Shape shape, ops::CheckWeight(source));
   std::unique_ptr<CpuLinear> linear(new CpuLinear(shape[0], shape[1]));
@@ -115,6 +125,19 @@ StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
     }
   }
   linear->fast_view_ = view;
+  if (numerics.int8_activations && IsScaled(view.kind)) {
+    const kernels::MatMulKernel* dot = kernels::Int8DotMatMul(view);
+    if (dot == nullptr) {
+      return MakeError(kBackUnsupported,
+                       {.where = "weight",
+                        .what = "--activations int8: scale block along K",
+                        .expected = "128 (FP8) | 32 (FP4)",
+                        .got = std::to_string(source.block_k)});
+    }
+    linear->quantise_input_ = false;
+    BELAY_RETURN_IF_ERROR(linear->PackForInt8(*dot, memory));
+    return linear;
+  }
   // Exact numerics have no bf16 input.
   const kernels::MatMulKernel* packed =
       numerics.official() ? kernels::Bf16MatMul(view) : nullptr;
@@ -138,10 +161,22 @@ StatusOr<std::unique_ptr<CpuLinear>> CpuLinear::Create(
 Status CpuLinear::Pack(PackedMemory& memory) {
   const size_t bytes = kernels::PackedWeightBytes(view_);
   BELAY_ASSIGN_OR_RETURN(const PackedMemory::Piece piece, memory.Take(bytes));
-  memory.Fill(view_, piece.data);
+  memory.Fill(view_, kernels::PackWeightRows, piece.data);
   fast_view_ = kernels::PackedView(view_, piece.data);
   packed_ = piece.owner;
   packed_bytes_ = {piece.data, bytes};
+  return absl::OkStatus();
+}
+
+Status CpuLinear::PackForInt8(const kernels::MatMulKernel& kernel,
+                              PackedMemory& memory) {
+  const kernels::WeightView target = kernels::Int8Target(view_);
+  BELAY_ASSIGN_OR_RETURN(const PackedMemory::Piece piece,
+                         memory.Take(kernels::PackedWeightBytes(target)));
+  memory.Fill(view_, kernels::PackInt8Rows, piece.data);
+  fast_view_ = kernels::PackedView(target, piece.data);
+  packed_ = piece.owner;
+  bf16_kernel_ = f32_kernel_ = &kernel;
   return absl::OkStatus();
 }
 

@@ -18,9 +18,9 @@
 namespace belay::cpu {
 
 // FP8 scales, one for 16,384 codes, are widened to float32 here. Where the
-// bf16-dot kernel will do all the work, the codes are packed for it
-// (kernels/pack.h) into memory that this object shares; otherwise they stay
-// views of the checkpoint.
+// bf16-dot or the int8-dot kernel will do all the work, the codes are packed
+// for it (kernels/pack.h, kernels/blocks/pack_int8.h) into memory that this
+// object shares; otherwise they stay views of the checkpoint.
 class CpuLinear final : public ops::BoundLinear {
  public:
   // Errors: CKPT-005 and CKPT-006 when dtype or shape is not a linear's,
@@ -38,19 +38,22 @@ class CpuLinear final : public ops::BoundLinear {
   const kernels::MatMulKernel& kernel(bool x_is_bf16) const {
     return x_is_bf16 ? *bf16_kernel_ : *f32_kernel_;
   }
-  // act_quant the input first: official numerics and a quantised weight. For
-  // weights in blocks the kernel's packing quantises instead.
+  // act_quant the input first: official numerics and a quantised weight. The
+  // packing of int8 kernels quantises instead.
   bool quantise_input() const { return quantise_input_; }
   std::span<const std::byte> packed() const override { return packed_bytes_; }
 
  private:
   CpuLinear(int64_t n_out, int64_t n_in) : BoundLinear(n_out, n_in) {}
   static StatusOr<std::unique_ptr<CpuLinear>> FromBlocks(
-      const ops::Numerics& numerics, const ops::LinearSource& source);
+      const ops::Numerics& numerics, const ops::LinearSource& source,
+      PackedMemory& memory);
   Status TakeScales(const ops::LinearSource& source);
 
   // Sets fast_view_: to a packed copy, or to bytes that are packed already.
   Status Pack(PackedMemory& memory);
+  // To a packed copy for `kernel`, which from now on takes every input.
+  Status PackForInt8(const kernels::MatMulKernel& kernel, PackedMemory& memory);
   Status TakePacked(std::span<const std::byte> packed);
 
   kernels::WeightView view_;       // as in the checkpoint

@@ -43,6 +43,12 @@ StatusOr<std::unique_ptr<ops::Backend>> Create(const ops::Numerics& numerics) {
   for (const auto& [what, size] : sizes) {
     if (size < 1) return Refuse(what, ">= 1", size);
   }
+  if (numerics.int8_activations) {
+    return MakeError(kBackUnsupported, {.where = "ref",
+                                        .what = "--activations int8",
+                                        .expected = "--backend cpu",
+                                        .got = ""});
+  }
   return std::make_unique<RefBackend>(numerics);
 }
 

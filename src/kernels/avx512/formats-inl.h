@@ -14,11 +14,31 @@
 
 namespace belay::kernels::avx512 {
 
-// A format decodes 64 bytes, a step of 16 rows, to kStepPairs vectors; each has
-// one pair of columns of every row.
-//   kSteps   steps of a block of 128 columns
-//   kParts   parts of a block that have a scale of their own
-//   kScaled  whether there are scales
+// What tiles-inl.h asks of a format, for x in bf16: a unit is a pair of
+// columns.
+struct Bf16Products {
+  using Part = __m512;
+  using Operand = __m512bh;
+  static constexpr int64_t kXBlockBytes = 256;
+
+  static inline __attribute__((always_inline)) Part Start(const std::byte*,
+                                                          int) {
+    return _mm512_setzero_ps();
+  }
+  static inline __attribute__((always_inline)) Operand FromUnit(__m512i unit) {
+    return reinterpret_cast<__m512bh>(unit);
+  }
+  static inline __attribute__((always_inline)) Part Dot(Part part, Operand w,
+                                                        Operand x) {
+    return _mm512_dpbf16_ps(part, w, x);
+  }
+  static inline __attribute__((always_inline)) void AddPart(Part part,
+                                                            __m512 scale,
+                                                            const std::byte*,
+                                                            int, __m512* sum) {
+    *sum = _mm512_fmadd_ps(part, scale, *sum);
+  }
+};
 
 // bf16 of a float that bf16 holds exactly.
 constexpr uint16_t HighHalf(float x) {
@@ -44,12 +64,13 @@ struct E4m3Table {
   }
 };
 
-struct Fp8 {
+struct Fp8 : Bf16Products {
   static constexpr E4m3Table kTable = {};
-  static constexpr int kStepPairs = 2;
+  static constexpr int kStepUnits = 2;
   static constexpr int kSteps = 32;
   static constexpr int kParts = 1;
-  static constexpr bool kScaled = true;
+  static constexpr int kScaleBytes = 0;
+  static constexpr bool kOuterScale = true;
   static constexpr int64_t kVectorBytes = int64_t{kSteps} * 64;
   __m512i low0, low1, high0, high1;
 
@@ -60,11 +81,11 @@ struct Fp8 {
         high1(_mm512_load_si512(kTable.high + 64)) {}
 
   inline __attribute__((always_inline)) void Decode(
-      const std::byte* p, __m512bh (&w)[kStepPairs]) const {
+      const std::byte* p, __m512bh (&w)[kStepUnits]) const {
     Decode(_mm512_loadu_si512(p), w);
   }
   inline __attribute__((always_inline)) void Decode(
-      __m512i codes, __m512bh (&w)[kStepPairs]) const {
+      __m512i codes, __m512bh (&w)[kStepUnits]) const {
     const __m512i low = _mm512_permutex2var_epi8(low0, codes, low1);
     const __m512i positive = _mm512_permutex2var_epi8(high0, codes, high1);
     // positive | (codes & 0x80)
@@ -89,12 +110,13 @@ struct E2m1Table {
   }
 };
 
-struct Fp4 {
+struct Fp4 : Bf16Products {
   static constexpr E2m1Table kTable = {};
-  static constexpr int kStepPairs = 4;
+  static constexpr int kStepUnits = 4;
   static constexpr int kSteps = 16;
   static constexpr int kParts = 4;
-  static constexpr bool kScaled = true;
+  static constexpr int kScaleBytes = 1;
+  static constexpr bool kOuterScale = false;
   static constexpr int64_t kVectorBytes =
       int64_t{kSteps} * 64 + int64_t{kParts} * 16;
   __m512i table;
@@ -102,7 +124,7 @@ struct Fp4 {
   Fp4() : table(_mm512_load_si512(kTable.values)) {}
 
   inline __attribute__((always_inline)) void Decode(
-      const std::byte* p, __m512bh (&w)[kStepPairs]) const {
+      const std::byte* p, __m512bh (&w)[kStepUnits]) const {
     const __m512i words = _mm512_loadu_si512(p);
     const auto look_up = [this](__m512i index) {
       return reinterpret_cast<__m512bh>(_mm512_permutexvar_epi16(index, table));
@@ -123,15 +145,22 @@ struct Fp4 {
   }
 };
 
-struct Bf16 {
-  static constexpr int kStepPairs = 1;
+struct Bf16 : Bf16Products {
+  static constexpr int kStepUnits = 1;
   static constexpr int kSteps = 64;
   static constexpr int kParts = 1;
-  static constexpr bool kScaled = false;
+  static constexpr int kScaleBytes = 0;
+  static constexpr bool kOuterScale = false;
   static constexpr int64_t kVectorBytes = int64_t{kSteps} * 64;
 
+  static inline __attribute__((always_inline)) void AddPart(Part part, __m512,
+                                                            const std::byte*,
+                                                            int, __m512* sum) {
+    *sum = _mm512_add_ps(part, *sum);
+  }
+
   inline __attribute__((always_inline)) void Decode(
-      const std::byte* p, __m512bh (&w)[kStepPairs]) const {
+      const std::byte* p, __m512bh (&w)[kStepUnits]) const {
     w[0] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(p));
   }
 };

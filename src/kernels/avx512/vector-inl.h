@@ -10,12 +10,17 @@
 
 namespace belay::kernels::avx512 {
 
+// The four bytes at x + 4 * i in every lane.
+inline __attribute__((always_inline)) __m512i UnitOf(const void* x, int64_t i) {
+  int32_t unit;
+  __builtin_memcpy(&unit, static_cast<const char*>(x) + 4 * i, sizeof(unit));
+  return _mm512_set1_epi32(unit);
+}
+
 // Pair `i` of bf16 numbers at x in every lane.
 inline __attribute__((always_inline)) __m512bh PairOf(const void* x,
                                                       int64_t i) {
-  int32_t pair;
-  __builtin_memcpy(&pair, static_cast<const char*>(x) + 4 * i, sizeof(pair));
-  return reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
+  return reinterpret_cast<__m512bh>(UnitOf(x, i));
 }
 
 // The bits of the nearest bf16, ties to even, in the high half of each lane and

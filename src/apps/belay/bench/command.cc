@@ -64,16 +64,23 @@ std::vector<BenchCase> CasesOf(const BenchArgs& args) {
 }
 
 // FP4 or FP8 experts beside FP8: what a speed means nothing without.
-std::string DtypeOf(const spec::ModelConfig& config) {
+std::string DtypeOf(const LoadedModel& model) {
+  if (model.gguf != nullptr) return "gguf";
+  const spec::ModelConfig& config = model.config();
   return config.expert_format == spec::ExpertFormat::kFp4 ? "fp8+fp4" : "fp8";
+}
+
+std::string NumericsOf(const ModelArgs& args) {
+  if (args.activations == "official") return args.numerics;
+  return args.numerics + ", " + args.activations + " activations";
 }
 
 BenchSubject SubjectOf(const BenchArgs& args, const LoadedModel& model) {
   const bool simd = model.backend->name() == "cpu";
   return {.model = args.model.folder,
-          .dtype = DtypeOf(model.config()),
+          .dtype = DtypeOf(model),
           .backend = std::string(model.backend->name()),
-          .numerics = args.model.numerics,
+          .numerics = NumericsOf(args.model),
           .simd_target = simd ? std::string(kernels::SimdTarget()) : "scalar",
           .threads = model.pool->n_threads(),
           .weight_bytes = model.weight_bytes(),

@@ -15,7 +15,7 @@ namespace belay::apps {
 // What ran, and where: a speed means nothing without it.
 struct BenchSubject {
   std::string model;
-  std::string dtype;  // of the weights: "fp8+fp4", "fp8"
+  std::string dtype;  // of the weights: "fp8+fp4", "fp8", "gguf"
   std::string backend;
   std::string numerics;
   std::string simd_target;

@@ -17,17 +17,24 @@
 namespace belay::apps {
 namespace {
 
-StatusOr<ops::Numerics> NumericsFor(const std::string& name,
+StatusOr<ops::Numerics> NumericsFor(const ModelArgs& args,
                                     const spec::ModelConfig& config) {
   ops::Numerics numerics;
-  if (name == "exact") {
+  if (args.numerics == "exact") {
     numerics.mode = ops::NumericsMode::kExact;
-  } else if (name != "official") {
+  } else if (args.numerics != "official") {
     return MakeError(kArgUsage, {.where = "--numerics",
                                  .what = "",
                                  .expected = "official | exact",
-                                 .got = name});
+                                 .got = args.numerics});
   }
+  if (args.activations != "official" && args.activations != "int8") {
+    return MakeError(kArgUsage, {.where = "--activations",
+                                 .what = "",
+                                 .expected = "official | int8",
+                                 .got = args.activations});
+  }
+  numerics.int8_activations = args.activations == "int8";
   numerics.act_block = config.fp8_block;
   numerics.kv_group = config.kv_quant_group;
   numerics.index_group = config.index_quant_group;
@@ -87,6 +94,12 @@ void AddModelOptions(CLI::App& command, ModelArgs& args,
       "--numerics", args.numerics,
       context.T("official (default), or exact: float32, nothing quantised",
                 "official（默认），或 exact：float32，不做量化"));
+  command.add_option(
+      "--activations", args.activations,
+      context.T("official (default), or int8: faster, not DeepSeek's numbers; "
+                "docs/activations.md has the error",
+                "official（默认），或 int8：更快，但不是 DeepSeek 的数值；"
+                "误差见 docs/activations.md"));
   command.add_option("--threads", args.threads,
                      context.T("threads (default: physical cores)",
                                "线程数（默认：物理核数）"));
@@ -150,7 +163,7 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(
       loaded->eos_ids,
       checkpoint::EosIds(args.folder, loaded->config().eos_id));
   BELAY_ASSIGN_OR_RETURN(const ops::Numerics numerics,
-                         NumericsFor(args.numerics, loaded->config()));
+                         NumericsFor(args, loaded->config()));
   BELAY_ASSIGN_OR_RETURN(
       loaded->backend,
       backends::Create(args.backend, numerics, loaded->pool.get(),

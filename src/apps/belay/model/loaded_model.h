@@ -28,13 +28,15 @@ struct ModelArgs {
   std::string folder;  // or a GGUF file
   std::string backend = "cpu";
   std::string numerics = "official";
+  std::string activations = "official";
   std::optional<int> threads;  // none: one for each physical core of ours
   bool no_pin = false;
   bool strict = false;
   std::string simd_target;  // "" = the best that this CPU has
 };
 
-// --model, --backend, --numerics, --threads, --no-pin, --strict, --simd-target.
+// --model, --backend, --numerics, --activations, --threads, --no-pin, --strict,
+// --simd-target.
 void AddModelOptions(CLI::App& command, ModelArgs& args,
                      const Context& context);
 

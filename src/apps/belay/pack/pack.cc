@@ -38,7 +38,9 @@ Status CheckLayout(const checkpoint::PackFile& file,
                    const ops::Backend& backend) {
   const std::string layout = backend.PackedLayout();
   if (layout == file.layout()) return absl::OkStatus();
-  const bool never = backend.name() != "cpu" || !backend.numerics().official();
+  const bool never = backend.name() != "cpu" ||
+                     !backend.numerics().official() ||
+                     backend.numerics().int8_activations;
   return MakeError(never ? kPackNeedsCpu : kPackOtherLayout,
                    {.where = "--model",
                     .what = "",

@@ -68,7 +68,8 @@ StatusOr<ExitCode> RunPerplexity(const PerplexityArgs& args,
                         {"tokens", result.n_tokens},
                         {"window", args.window},
                         {"backend", model->backend->name()},
-                        {"numerics", args.model.numerics}});
+                        {"numerics", args.model.numerics},
+                        {"activations", args.model.activations}});
     return ExitCode::kOk;
   }
   context.out << fmt::format("{:.4f} +- {:.4f}  ({} {}, {} {})\n",

@@ -109,6 +109,7 @@ void Answer::PrintAnswerJson(const engine::Engine& engine,
                {"memory", MemoryOf(model_, engine.layout())},
                {"backend", model_.backend->name()},
                {"numerics", args_.model.numerics},
+               {"activations", args_.model.activations},
                {"threads", model_.pool->n_threads()},
                {"seed", seed}};
   if (text_.has_value()) {
