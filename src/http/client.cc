@@ -66,7 +66,7 @@ class Call : public std::enable_shared_from_this<Call> {
     Connect();
   }
 
-  void Finish(Status status) {
+  void Finish(const Status& status) {
     if (std::exchange(is_done_, true)) return;
     ErrorCode error;
     timer_.cancel(error);
@@ -223,6 +223,8 @@ class ClientImpl final : public Client {
     pool_.url = std::move(url);
     pool_.where = pool_.url.host + ":" + std::to_string(pool_.url.port);
   }
+  // What may throw here is a lack of memory for the handler.
+  // NOLINTNEXTLINE(bugprone-exception-escape)
   ~ClientImpl() override {
     asio::post(pool_.io, [this] {
       const auto calls = calls_;

@@ -43,8 +43,9 @@ class Answer final : public Responder {
 
   void Send(Response response) override {
     ended_ = true;
-    Do([response = std::move(response), serial = serial_](
-           Connection& c) mutable { c.Send(serial, std::move(response)); });
+    Do([response = std::move(response), serial = serial_](Connection& c) {
+      c.Send(serial, response);
+    });
   }
   void Begin(Response head) override {
     Do([head = std::move(head), serial = serial_](Connection& c) mutable {
@@ -227,7 +228,7 @@ void Connection::Fail(const ErrorId& id, std::string what) {
   phase_ = Phase::kBusy;
   ++serial_;
   close_after_ = true;
-  Send(serial_, std::move(response));
+  Send(serial_, response);
 }
 
 void Connection::NextRequest() {
@@ -266,7 +267,7 @@ std::string Connection::HeadText(const Response& response, bool chunked) const {
   return head + "\r\n";
 }
 
-void Connection::Send(uint64_t serial, Response response) {
+void Connection::Send(uint64_t serial, const Response& response) {
   if (!IsCurrent(serial)) return;
   close_after_ |= shared_->draining;
   Queue(HeadText(response, /*chunked=*/false));

@@ -55,7 +55,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool stopped() const { return shared_->stopped; }
 
   // The answer to request number `serial`; calls for another are dropped.
-  void Send(uint64_t serial, Response response);
+  void Send(uint64_t serial, const Response& response);
   void Begin(uint64_t serial, Response head);
   void Write(uint64_t serial, std::string piece);
   void End(uint64_t serial);

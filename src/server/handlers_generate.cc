@@ -96,7 +96,7 @@ struct Order {
   Format format;
 };
 
-StatusOr<SessionParts> PartsOf(Order order, const Exchange& exchange,
+StatusOr<SessionParts> PartsOf(const Order& order, const Exchange& exchange,
                                Desk& desk) {
   const Generation& generation = order.generation;
   BELAY_ASSIGN_OR_RETURN(const auto deadline, DeadlineOf(exchange, desk));
@@ -211,8 +211,7 @@ Status StartChat(std::unique_ptr<Exchange>& exchange, Desk& desk) {
   if (call.no_calls) ForbidCalls(*order.model, order.generation);
   AddNotesHeader(order.generation, *exchange);
   auto format = MakeChatFormat(HeadOf("chatcmpl", order, *exchange, desk));
-  BELAY_ASSIGN_OR_RETURN(SessionParts parts,
-                         PartsOf(std::move(order), *exchange, desk));
+  BELAY_ASSIGN_OR_RETURN(SessionParts parts, PartsOf(order, *exchange, desk));
   parts.format = std::move(format);
   parts.exchange = std::move(exchange);
   Session::Start(std::move(parts), desk.runner, desk.metrics);
@@ -242,8 +241,7 @@ Status StartCompletion(std::unique_ptr<Exchange>& exchange, Desk& desk) {
   AddNotesHeader(order.generation, *exchange);
   auto format = MakeCompletionFormat(HeadOf("cmpl", order, *exchange, desk),
                                      std::move(echoes));
-  BELAY_ASSIGN_OR_RETURN(SessionParts parts,
-                         PartsOf(std::move(order), *exchange, desk));
+  BELAY_ASSIGN_OR_RETURN(SessionParts parts, PartsOf(order, *exchange, desk));
   parts.format = std::move(format);
   parts.exchange = std::move(exchange);
   Session::Start(std::move(parts), desk.runner, desk.metrics);
@@ -267,8 +265,7 @@ Status StartInfer(std::unique_ptr<Exchange>& exchange, Desk& desk) {
   order.prompts.push_back(std::move(ids));
   order.chat = text::ThinkingMode::kChat;
   order.generation = std::move(call.generation);
-  BELAY_ASSIGN_OR_RETURN(SessionParts parts,
-                         PartsOf(std::move(order), *exchange, desk));
+  BELAY_ASSIGN_OR_RETURN(SessionParts parts, PartsOf(order, *exchange, desk));
   parts.format = MakeInferFormat();
   parts.exchange = std::move(exchange);
   Session::Start(std::move(parts), desk.runner, desk.metrics);

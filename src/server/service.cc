@@ -57,7 +57,7 @@ class ServiceImpl final : public Service {
   ServiceImpl(const ServiceImpl&) = delete;
   ServiceImpl& operator=(const ServiceImpl&) = delete;
 
-  Status Open(Loader loader, ServiceLog log);
+  Status Open(Loader loader, const ServiceLog& log);
 
   uint16_t port() const override { return http_->port(); }
   Readiness readiness() const override { return runner_->readiness(); }
@@ -85,7 +85,7 @@ class ServiceImpl final : public Service {
   std::unique_ptr<http::Server> http_;
 };
 
-Status ServiceImpl::Open(Loader loader, ServiceLog log) {
+Status ServiceImpl::Open(Loader loader, const ServiceLog& log) {
   if (!options_.api_key_file.empty()) {
     BELAY_ASSIGN_OR_RETURN(keys_, ApiKeys::Read(options_.api_key_file));
   }
@@ -236,9 +236,9 @@ std::span<const Route> Routes() { return kRoutes; }
 
 StatusOr<std::unique_ptr<Service>> Service::Start(
     const ServeOptions& options, Loader loader,
-    const diag::Catalogue& catalogue, ServiceLog log) {
+    const diag::Catalogue& catalogue, const ServiceLog& log) {
   auto service = std::make_unique<ServiceImpl>(options, catalogue);
-  BELAY_RETURN_IF_ERROR(service->Open(std::move(loader), std::move(log)));
+  BELAY_RETURN_IF_ERROR(service->Open(std::move(loader), log));
   return std::unique_ptr<Service>(std::move(service));
 }
 

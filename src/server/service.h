@@ -28,7 +28,7 @@ class Service {
   // borrowed. Errors: HTTP-001, SYS-001 and SRV-002 (the file of keys).
   static StatusOr<std::unique_ptr<Service>> Start(
       const ServeOptions& options, Loader loader,
-      const diag::Catalogue& catalogue, ServiceLog log);
+      const diag::Catalogue& catalogue, const ServiceLog& log);
   // Ends everything at once.
   virtual ~Service() = default;
 

@@ -28,7 +28,8 @@ void AddAttention(const ModelConfig& c, const StepShape& step, int ratio,
       static_cast<double>(std::min(end, c.window_size + step.n_tokens - 1));
   if (ratio != 0) {
     const int64_t limit = ratio == 4 ? c.index_topk : kNoLimit;
-    const double visible = static_cast<double>(end / ratio);
+    const int64_t n_rows = end / ratio;  // whole ones
+    const auto visible = static_cast<double>(n_rows);
     const double compressed = RowsSeen(step, ratio, limit);
     seen += compressed;
     rows += std::min(visible, compressed);

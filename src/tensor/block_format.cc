@@ -20,7 +20,7 @@ double Half(const std::byte* p) {
   return F32FromF16(bits);
 }
 
-int Bit(uint8_t byte, int at) { return (byte >> at) & 1; }
+int Bit(uint8_t byte, size_t at) { return (byte >> at) & 1; }
 
 void DecodeQ8_0(const std::byte* block, double* out) {
   const double d = Half(block);
@@ -44,7 +44,7 @@ void DecodeQ2K(const std::byte* block, double* out) {
   const std::byte* const q = block + 16;
   const double d = Half(block + 80);
   const double dmin = Half(block + 82);
-  for (int i = 0; i < 256; ++i) {
+  for (size_t i = 0; i < 256; ++i) {
     const uint8_t scale_min = Byte(block + i / 16);
     const int code =
         (Byte(q + i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2)) & 3;
@@ -54,7 +54,7 @@ void DecodeQ2K(const std::byte* block, double* out) {
 
 // The 6-bit scales of Q3_K less 32: four low bits of i in byte i % 8, two high
 // bits in byte 8 + i % 4.
-int ScaleOfQ3K(const std::byte* scales, int i) {
+int ScaleOfQ3K(const std::byte* scales, size_t i) {
   const int low = (Byte(scales + i % 8) >> (i / 8 * 4)) & 15;
   const int high = (Byte(scales + 8 + i % 4) >> (i / 4 * 2)) & 3;
   return (low | high << 4) - 32;
@@ -63,7 +63,7 @@ int ScaleOfQ3K(const std::byte* scales, int i) {
 void DecodeQ3K(const std::byte* block, double* out) {
   const std::byte* const q = block + 32;
   const double d = Half(block + 108);
-  for (int i = 0; i < 256; ++i) {
+  for (size_t i = 0; i < 256; ++i) {
     const int low = (Byte(q + i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2)) & 3;
     const int high = Bit(Byte(block + i % 32), i / 32);
     const int code = low + 4 * high - 4;
@@ -79,7 +79,7 @@ struct ScaleMin {
 // Eight pairs of 6 bits in 12 bytes: the first four in the low bits of bytes
 // 0-3 and 4-7, the others' low four bits in bytes 8-11 and their high two in
 // the spare bits of bytes 0-7.
-ScaleMin ScaleMinOfQ4K(const std::byte* p, int i) {
+ScaleMin ScaleMinOfQ4K(const std::byte* p, size_t i) {
   if (i < 4) return {Byte(p + i) & 63, Byte(p + i + 4) & 63};
   return {(Byte(p + i + 4) & 15) | (Byte(p + i - 4) >> 6) << 4,
           (Byte(p + i + 4) >> 4) | (Byte(p + i) >> 6) << 4};
@@ -91,7 +91,7 @@ void DecodeQ45K(const std::byte* block, const std::byte* q,
                 const std::byte* high, double* out) {
   const double d = Half(block);
   const double dmin = Half(block + 2);
-  for (int i = 0; i < 256; ++i) {
+  for (size_t i = 0; i < 256; ++i) {
     const ScaleMin s = ScaleMinOfQ4K(block + 4, i / 32);
     int code = (Byte(q + i / 64 * 32 + i % 32) >> (i % 64 / 32 * 4)) & 15;
     if (high != nullptr) code += 16 * Bit(Byte(high + i % 32), i / 32);
@@ -103,14 +103,15 @@ void DecodeQ45K(const std::byte* block, const std::byte* q,
 // of 64 (low nibble for j < 2), its high two in bits 2 j of byte l of 32.
 void DecodeQ6K(const std::byte* block, double* out) {
   const double d = Half(block + 208);
-  for (int i = 0; i < 256; ++i) {
-    const int half = i / 128;
-    const int j = i % 128 / 32;
-    const int l = i % 32;
+  for (size_t i = 0; i < 256; ++i) {
+    const size_t half = i / 128;
+    const size_t j = i % 128 / 32;
+    const size_t l = i % 32;
     const int low =
         (Byte(block + 64 * half + 32 * (j % 2) + l) >> (j / 2 * 4)) & 15;
     const int high = (Byte(block + 128 + 32 * half + l) >> (2 * j)) & 3;
-    const int scale = static_cast<int8_t>(Byte(block + 192 + i / 16));
+    const int scale_byte = Byte(block + 192 + i / 16);
+    const int scale = scale_byte < 128 ? scale_byte : scale_byte - 256;
     out[i] = d * (scale * ((low | high << 4) - 32));
   }
 }

@@ -27,6 +27,11 @@ HWY_INLINE float HalfAt(const uint8_t* p) {
   return F32FromF16(bits);
 }
 
+// A byte as two's complement.
+HWY_INLINE int SignedByte(uint8_t byte) {
+  return byte < 128 ? byte : byte - 256;
+}
+
 // 16 columns at a time on the widest targets, 8 on the others.
 using D16x16 = hn::CappedTag<int16_t, 16>;
 
@@ -70,9 +75,9 @@ HWY_INLINE void TwoBits(const uint8_t* q, int shift, int scale, int16_t* out) {
 HWY_INLINE void UnpackQ2K(const uint8_t* block, const BlockPanel& p) {
   p.d[0] = p.d[1] = HalfAt(block + 80);
   p.dmin[0] = p.dmin[1] = HalfAt(block + 82);
-  for (int g = 0; g < 16; ++g) {  // 16 columns each
-    TwoBits(block + 16 + g / 8 * 32 + g % 2 * 16, g % 8 / 2 * 2, block[g] & 15,
-            p.codes + 16 * g);
+  for (size_t g = 0; g < 16; ++g) {  // 16 columns each
+    TwoBits(block + 16 + g / 8 * 32 + g % 2 * 16,
+            static_cast<int>(g % 8 / 2 * 2), block[g] & 15, p.codes + 16 * g);
     p.mins[g] = static_cast<int16_t>(block[g] >> 4);
   }
 }
@@ -80,14 +85,14 @@ HWY_INLINE void UnpackQ2K(const uint8_t* block, const BlockPanel& p) {
 HWY_INLINE void UnpackQ3K(const uint8_t* block, const BlockPanel& p) {
   const uint8_t* const scales = block + 96;
   p.d[0] = p.d[1] = HalfAt(block + 108);
-  for (int g = 0; g < 16; ++g) {
+  for (size_t g = 0; g < 16; ++g) {
     const int low = (scales[g % 8] >> (g / 8 * 4)) & 15;
     const int high = (scales[8 + g % 4] >> (g / 4 * 2)) & 3;
     const int scale = (low | high << 4) - 32;
     const uint8_t* const q = block + 32 + g / 8 * 32 + g % 2 * 16;
     const uint8_t* const h = block + g % 2 * 16;
-    const int shift = g % 8 / 2 * 2;
-    const int bit = g / 2;
+    const size_t shift = g % 8 / 2 * 2;
+    const size_t bit = g / 2;
     for (int i = 0; i < 16; ++i) {
       const int code = ((q[i] >> shift) & 3) + ((h[i] >> bit) & 1) * 4 - 4;
       p.codes[16 * g + i] = static_cast<int16_t>(code * scale);
@@ -101,13 +106,13 @@ HWY_INLINE void UnpackQ45K(const uint8_t* block, const uint8_t* q,
   const uint8_t* const s = block + 4;
   p.d[0] = p.d[1] = HalfAt(block);
   p.dmin[0] = p.dmin[1] = HalfAt(block + 2);
-  for (int g = 0; g < 8; ++g) {  // 32 columns each
+  for (size_t g = 0; g < 8; ++g) {  // 32 columns each
     const int scale =
         g < 4 ? s[g] & 63 : (s[g + 4] & 15) | (s[g - 4] >> 6) << 4;
     const int min = g < 4 ? s[g + 4] & 63 : s[g + 4] >> 4 | (s[g] >> 6) << 4;
     p.mins[2 * g] = p.mins[2 * g + 1] = static_cast<int16_t>(min);
     const uint8_t* const from = q + g / 2 * 32;
-    const int shift = g % 2 * 4;
+    const size_t shift = g % 2 * 4;
     int16_t* const to = p.codes + 32 * g;
     if (high == nullptr) {
       for (int i = 0; i < 32; ++i) {
@@ -124,12 +129,12 @@ HWY_INLINE void UnpackQ45K(const uint8_t* block, const uint8_t* q,
 
 HWY_INLINE void UnpackQ6K(const uint8_t* block, const BlockPanel& p) {
   p.d[0] = p.d[1] = HalfAt(block + 208);
-  for (int g = 0; g < 16; ++g) {
-    const int j = g % 8 / 2;
-    const int at = g % 2 * 16;
+  for (size_t g = 0; g < 16; ++g) {
+    const size_t j = g % 8 / 2;
+    const size_t at = g % 2 * 16;
     const uint8_t* const low = block + g / 8 * 64 + j % 2 * 32 + at;
     const uint8_t* const high = block + 128 + g / 8 * 32 + at;
-    const int scale = static_cast<int8_t>(block[192 + g]);
+    const int scale = SignedByte(block[192 + g]);
     for (int i = 0; i < 16; ++i) {
       const int code =
           ((low[i] >> (j / 2 * 4)) & 15) | ((high[i] >> (2 * j)) & 3) << 4;

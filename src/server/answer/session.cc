@@ -60,7 +60,7 @@ void Session::Drain() {
     if (is_over_) return;
   }
   if (n_ended_ == choices_.size()) return Finish(&sse);
-  if (!sse.empty()) parts_.exchange->responder().Write(std::move(sse));
+  if (!sse.empty()) parts_.exchange->responder().Write(std::exchange(sse, {}));
 }
 
 void Session::Count(const TokenEvent& event) {
@@ -148,7 +148,7 @@ void Session::Finish(std::string* sse) {
   Report(choices_[0].finish());
   if (parts_.stream) {
     parts_.format->Last(usage, sse);
-    parts_.exchange->responder().Write(std::move(*sse));
+    parts_.exchange->responder().Write(std::exchange(*sse, {}));
     parts_.exchange->responder().End();
     return;
   }
@@ -168,7 +168,7 @@ void Session::FailWith(const Status& error, std::string* sse) {
     return;
   }
   http::AppendSse(parts_.exchange->StreamError(error), sse);
-  parts_.exchange->responder().Write(std::move(*sse));
+  parts_.exchange->responder().Write(std::exchange(*sse, {}));
   parts_.exchange->responder().End();
 }
 

@@ -75,7 +75,7 @@ Status Bpe::AddMerges(const std::vector<Merge>& merges,
     Insert(PairKey(merge.left, merge.right), {static_cast<uint32_t>(rank), id});
   }
   // Every piece starts with pairs of bytes: a table of them saves the hashing.
-  byte_pairs_.resize(256 * 256);
+  byte_pairs_.resize(size_t{256} * 256);
   for (int left = 0; left < 256; ++left) {
     for (int right = 0; right < 256; ++right) {
       byte_pairs_[left << 8 | right] = Find(byte_ids_[left], byte_ids_[right]);

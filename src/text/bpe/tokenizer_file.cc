@@ -66,7 +66,9 @@ class Reader {
   Status CheckAbsent(const Json& object, const char* key,
                      const std::string& field) const {
     const Json& value = At(object, key);
-    if (value.is_null() || value == "") return absl::OkStatus();
+    const bool is_empty =
+        value.is_string() && value.get_ref<const std::string&>().empty();
+    if (value.is_null() || is_empty) return absl::OkStatus();
     return Unsupported(field, "null", value);
   }
 

@@ -36,6 +36,8 @@ class Product {
   struct Place {
     uint32_t node = 0;
     uint32_t n_characters = 0;
+    // clang-tidy 14 takes the 0 of a defaulted <=> for a pointer.
+    // NOLINTNEXTLINE(modernize-use-nullptr)
     auto operator<=>(const Place&) const = default;
   };
 

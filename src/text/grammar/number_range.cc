@@ -47,6 +47,8 @@ class Digits {
     bool point = false;  // the digits behind the point
     bool low = false;
     bool high = false;
+    // clang-tidy 14 takes the 0 of a defaulted <=> for a pointer.
+    // NOLINTNEXTLINE(modernize-use-nullptr)
     auto operator<=>(const Position&) const = default;
   };
 
