@@ -15,10 +15,16 @@ using Kind = CompletionEvent::Kind;
 // The official begin of a block: the blank line belongs to it.
 constexpr std::string_view kStrictCallsBegin = "\n\n<｜DSML｜tool_calls";
 
+// Stands in no text: UTF-8 has no such byte.
+constexpr std::string_view kNever = "\xff";
+
 }  // namespace
 
-CompletionParser::CompletionParser(ThinkingMode mode)
-    : in_reasoning_(mode == ThinkingMode::kThinking) {}
+CompletionParser::CompletionParser(ThinkingMode mode, CompletionRules rules)
+    : eos_(rules.eos ? kEos : kNever),
+      calls_begin_(rules.calls ? kCallsBegin : kNever),
+      strict_calls_begin_(rules.calls ? kStrictCallsBegin : kNever),
+      in_reasoning_(mode == ThinkingMode::kThinking) {}
 
 std::vector<CompletionEvent> CompletionParser::Feed(std::string_view text,
                                                     size_t n_tokens) {
@@ -100,7 +106,8 @@ bool CompletionParser::StepStart() {
 }
 
 bool CompletionParser::StepReasoning() {
-  const Found found = FindMarker(rest(), {kThinkEnd, kEos, kStrictCallsBegin});
+  const Found found =
+      FindMarker(rest(), {kThinkEnd, eos_, strict_calls_begin_});
   TakeText(found.n_text);
   switch (found.marker) {
     case 0:
@@ -120,7 +127,7 @@ bool CompletionParser::StepReasoning() {
 
 bool CompletionParser::StepContent() {
   const Found found =
-      FindMarker(rest(), {kStrictCallsBegin, kEos, kCallsBegin});
+      FindMarker(rest(), {strict_calls_begin_, eos_, calls_begin_});
   TakeText(found.n_text);
   switch (found.marker) {
     case 0:
@@ -144,8 +151,8 @@ bool CompletionParser::StepContent() {
 bool CompletionParser::StepAfterBlock() {
   ConsumeRaw(CountBlanks(rest()));
   if (rest().empty()) return false;
-  const Match eos = MatchPrefix(rest(), kEos);
-  const Match calls = MatchPrefix(rest(), kCallsBegin);
+  const Match eos = MatchPrefix(rest(), eos_);
+  const Match calls = MatchPrefix(rest(), calls_begin_);
   if (eos == Match::kNotYet || calls == Match::kNotYet) return false;
   if (eos == Match::kYes) return EndTurn();
   if (calls == Match::kYes) {

@@ -72,6 +72,15 @@ enum class CompletionEnd {
   kCut,        // max tokens, an abort, or not known
 };
 
+// What of the markup counts. Markup that does not is text like any other.
+struct CompletionRules {
+  // Calls. Not where the request forbids them, or wants text alone.
+  bool calls = true;
+  // The end-of-sentence marker as text. Not where the caller knows the end from
+  // token ids: a model can spell the marker with ordinary tokens.
+  bool eos = true;
+};
+
 // One completion, fed in pieces. Any way to cut the text gives the same
 // completion. Text leaves Feed at once, except a suffix that may still become
 // a marker. Pieces need not end between characters, and bytes that are not
@@ -79,7 +88,7 @@ enum class CompletionEnd {
 class CompletionParser {
  public:
   // `mode` is that of the prompt: kThinking when it ended with <think>.
-  explicit CompletionParser(ThinkingMode mode);
+  explicit CompletionParser(ThinkingMode mode, CompletionRules rules = {});
 
   // `n_tokens` tokens made this text.
   std::vector<CompletionEvent> Feed(std::string_view text, size_t n_tokens = 0);
@@ -154,6 +163,10 @@ class CompletionParser {
   void EmitArguments(std::string_view json);
   void NoteOnce(const ErrorId& id, std::string detail);
 
+  // The markers that count; one that does not is what no text holds.
+  const std::string_view eos_;
+  const std::string_view calls_begin_;
+  const std::string_view strict_calls_begin_;
   State state_ = State::kStart;
   Utf8Stream utf8_;
   std::string pending_;  // valid UTF-8; from at_ on not consumed yet

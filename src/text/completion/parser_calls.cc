@@ -83,7 +83,7 @@ bool CompletionParser::StepBlock() {
   ConsumeRaw(CountBlanks(rest()));
   const Match invoke = MatchPrefix(rest(), kInvokeBegin);
   const Match end = MatchPrefix(rest(), kCallsEnd);
-  const Match eos = MatchPrefix(rest(), kEos);
+  const Match eos = MatchPrefix(rest(), eos_);
   if (invoke == Match::kYes) {
     ConsumeRaw(kInvokeBegin.size());
     call_ = ToolCall();
@@ -253,7 +253,7 @@ void CompletionParser::CloseValue() {
 bool CompletionParser::StepBadInvoke() {
   static constexpr std::string_view kInvokeClosed = "</｜DSML｜invoke>";
   const Found found =
-      FindMarker(rest(), {kInvokeClosed, kInvokeBegin, kCallsEnd, kEos});
+      FindMarker(rest(), {kInvokeClosed, kInvokeBegin, kCallsEnd, eos_});
   TakeText(found.n_text);
   if (found.marker < 0) return false;
   if (found.marker == 0) TakeText(kInvokeClosed.size());
@@ -298,10 +298,10 @@ void CompletionParser::FailCall(const ErrorId& id, std::string detail) {
   // A value takes all text, also the EOS of a turn that ended too early.
   const bool ends_turn =
       state_ == State::kValue && std::string_view(id.id) == kChatCallCut.id &&
-      rest().empty() && text.size() >= kEos.size() &&
-      text.compare(text.size() - kEos.size(), kEos.size(), kEos) == 0;
+      rest().empty() && text.size() >= eos_.size() &&
+      text.compare(text.size() - eos_.size(), eos_.size(), eos_) == 0;
   if (ends_turn) {
-    text.resize(text.size() - kEos.size());
+    text.resize(text.size() - eos_.size());
     saw_eos_ = true;
   }
   EmitText(text);

@@ -427,6 +427,40 @@ TEST(CompletionParserTest, BlankLineIsNotNeededOutsideCode) {
   EXPECT_EQ(got.tool_calls.size(), 1u);
 }
 
+// A request may forbid calls, and a server knows the end from ids: then markup
+// is text to the last byte, however it is cut.
+TEST(CompletionParserTest, MarkupThatDoesNotCountIsText) {
+  const std::string spelled = "a" + Block(Invoke("f", Text("a", "b"))) + "\n" +
+                              Eos() + " and <｜DSML｜tool_calls>\n" +
+                              Invoke("g", "") + Eos();
+  for (const size_t n_piece : {size_t{1}, size_t{5}, spelled.size()}) {
+    CompletionParser parser(kThinking, {.calls = false, .eos = false});
+    const std::string text = spelled + "</think>" + spelled;
+    std::string content;
+    for (size_t at = 0; at < text.size(); at += n_piece) {
+      for (const auto& event :
+           parser.Feed(std::string_view(text).substr(at, n_piece))) {
+        if (event.kind == Kind::kContent) content += event.text;
+      }
+    }
+    for (const auto& event : parser.Finish(CompletionEnd::kTurnEnded)) {
+      if (event.kind == Kind::kContent) content += event.text;
+    }
+    EXPECT_EQ(content, spelled);
+    EXPECT_EQ(parser.completion().content, spelled);
+    EXPECT_EQ(parser.completion().reasoning_content, spelled);
+    EXPECT_TRUE(parser.completion().tool_calls.empty());
+  }
+  // Calls count, a spelled end does not.
+  CompletionParser parser(kChat, {.calls = true, .eos = false});
+  parser.Feed("x" + Eos() + "y" + Block(Invoke("f", Text("a", Eos()))));
+  parser.Finish(CompletionEnd::kTurnEnded);
+  EXPECT_EQ(parser.completion().content, "x" + Eos() + "y");
+  ASSERT_EQ(parser.completion().tool_calls.size(), 1u);
+  EXPECT_EQ(parser.completion().tool_calls[0].arguments,
+            "{\"a\": \"" + Eos() + "\"}");
+}
+
 TEST(CompletionParserTest, BytesThatAreNoTextAreReplaced) {
   EXPECT_EQ(ParseCompletion("a\xFF\xE4\xBD", kChat).content,
             "a\xEF\xBF\xBD\xEF\xBF\xBD");

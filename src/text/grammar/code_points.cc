@@ -75,7 +75,13 @@ void AddRange(GrammarBuilder& builder, GrammarNode from, CodePointRange range,
   }
 }
 
-bool MustEscape(uint32_t c) { return c < 0x20 || c == '"' || c == '\\'; }
+// What a JSON string has as an escape, in order.
+std::vector<uint32_t> Escaped() {
+  std::vector<uint32_t> all;
+  for (uint32_t c = 0; c < 0x20; ++c) all.push_back(c);
+  all.insert(all.end(), {'"', '\\', kMarkerBar});
+  return all;
+}
 
 }  // namespace
 
@@ -122,10 +128,9 @@ void AddCharacters(GrammarBuilder& builder, GrammarNode from,
       AddRange(builder, from, range, to);
       continue;
     }
-    // Only the first 93 code points hold any that must be escaped.
     uint32_t first = range.first;
-    for (uint32_t c = first; c <= std::min<uint32_t>(range.last, '\\'); ++c) {
-      if (!MustEscape(c)) continue;
+    for (const uint32_t c : Escaped()) {
+      if (c < range.first || c > range.last) continue;
       if (first < c) AddRange(builder, from, {first, c - 1}, to);
       first = c + 1;
       const std::string escape = WrittenAs(Utf8(c), form);
@@ -142,13 +147,21 @@ std::string WrittenAs(std::string_view text, TextForm form) {
   if (form == TextForm::kPlain) return std::string(text);
   std::string out;
   AppendJsonEscaped(text, &out);
-  return out;
+  return EscapeBars(std::move(out));
+}
+
+std::string EscapeBars(std::string json) {
+  const std::string bar = Utf8(kMarkerBar);
+  for (size_t at = 0; (at = json.find(bar, at)) != std::string::npos;) {
+    json.replace(at, bar.size(), "\\uff5c");
+  }
+  return json;
 }
 
 void AddAnyJsonCharacter(GrammarBuilder& builder, GrammarNode from,
                          GrammarNode to) {
-  const CodePointSet plain =
-      Complement(Normalize({{0, 0x1f}, {'"', '"'}, {'\\', '\\'}}));
+  const CodePointSet plain = Complement(Normalize(
+      {{0, 0x1f}, {'"', '"'}, {'\\', '\\'}, {kMarkerBar, kMarkerBar}}));
   AddCharacters(builder, from, plain, TextForm::kPlain, to);
   const GrammarNode escape = builder.Literal(from, "\\");
   for (const char c : std::string_view("\"\\/bfnrt")) {

@@ -12,13 +12,15 @@ namespace {
 
 constexpr int kMaxIndentBlanks = 40;
 constexpr int kMaxIndentTabs = 16;
-constexpr uint32_t kDsmlBar = 0xff5c;
 
 }  // namespace
 
 CodePointSet PlainCharacters() {
-  return Complement(Normalize(
-      {{0, 8}, {0xb, 0xc}, {0xe, 0x1f}, {0x7f, 0x7f}, {kDsmlBar, kDsmlBar}}));
+  return Complement(Normalize({{0, 8},
+                               {0xb, 0xc},
+                               {0xe, 0x1f},
+                               {0x7f, 0x7f},
+                               {kMarkerBar, kMarkerBar}}));
 }
 
 GrammarRule JsonRules::Space() {
@@ -195,7 +197,8 @@ struct OtherKeyNodes {
 // characters: an escape could spell the name after all.
 void AddOthers(GrammarBuilder& builder, GrammarNode from, const NameTree& tree,
                const OtherKeyNodes& nodes) {
-  CodePointSet taken = {{0, 0x1f}, {'"', '"'}, {'\\', '\\'}};
+  CodePointSet taken = {
+      {0, 0x1f}, {'"', '"'}, {'\\', '\\'}, {kMarkerBar, kMarkerBar}};
   for (const NameTree& child : tree.children) {
     const uint32_t c = child.character;
     taken.push_back({c, c});

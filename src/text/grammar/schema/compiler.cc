@@ -131,7 +131,7 @@ Status SchemaCompiler::Fill(const SchemaPlace& place, GrammarRule rule) {
     case SchemaShape::Kind::kValues: {
       std::vector<std::string> texts;
       for (const JsonValue* value : shape.values) {
-        texts.push_back(DumpJson(*value));
+        texts.push_back(EscapeBars(DumpJson(*value)));
       }
       rules_.AddOneOf(ends.from, std::move(texts), ends.to);
       return absl::OkStatus();
@@ -319,10 +319,12 @@ void AddValuesInTwoForms(JsonRules& rules,
   std::vector<std::string> plain;
   std::vector<std::string> json;
   for (const JsonValue* value : values) {
-    if (value->is_string()) {
+    // Plain text could not have a bar as an escape.
+    std::string as_json = EscapeBars(DumpJson(*value));
+    if (value->is_string() && as_json == DumpJson(*value)) {
       plain.push_back(value->text);
     } else {
-      json.push_back(DumpJson(*value));
+      json.push_back(std::move(as_json));
     }
   }
   rules.AddOneOf(forms.plain_from, std::move(plain), forms.plain_to);

@@ -316,6 +316,82 @@ TEST(ToolCallGrammarTest, IsTheMarkupOfTheEncoding) {
   EXPECT_FALSE(CompileToolCalls(json->items, {.name = "none"}).ok());
 }
 
+// Ordinary tokens can spell a marker, and who reads the text again would take
+// it for one: a JSON string has its bar as an escape, wherever it stands.
+TEST(SchemaBarTest, NoStringSpellsAMarker) {
+  const std::string raw =
+      "<\xef\xbd\x9c"
+      "DSML\xef\xbd\x9c"
+      "tool_calls>";
+  const std::string escaped =
+      "<\\uff5c"
+      "DSML\\uff5c"
+      "tool_calls>";
+  for (const std::string& schema : {
+           std::string(R"({"type":"string"})"),
+           std::string(R"({"type":"string","maxLength":40})"),
+           std::string(R"({"type":"string","pattern":"^<.*>$"})"),
+           R"({"enum":[")" + raw + R"("]})",
+       }) {
+    SCOPED_TRACE(schema);
+    const auto grammar = Compile(schema);
+    ASSERT_TRUE(grammar.ok()) << grammar.status();
+    EXPECT_FALSE(Matches(*grammar, "\"" + raw + "\""));
+    EXPECT_TRUE(Matches(*grammar, "\"" + escaped + "\""));
+  }
+  // Keys: those of the schema, any others, and those beside names.
+  const auto named =
+      Compile(R"({"properties":{")" + raw + R"(":{"type":"integer"}}})");
+  ASSERT_TRUE(named.ok());
+  EXPECT_TRUE(Matches(*named, "{\"" + escaped + "\":1}"));
+  for (const std::string& schema :
+       {std::string(R"({"type":"object"})"),
+        std::string(R"({"properties":{"a":{}}})")}) {
+    const auto grammar = Compile(schema);
+    ASSERT_TRUE(grammar.ok());
+    EXPECT_FALSE(Matches(*grammar, "{\"" + raw + "\":1}"));
+    EXPECT_FALSE(Matches(*grammar, "{\"b" + raw + "\":1}"));
+    EXPECT_TRUE(Matches(*grammar, "{\"b" + escaped + "\":1}"));
+  }
+}
+
+TEST(ToolCallGrammarTest, ValuesDoNotSpellTheirEnd) {
+  const auto spelled = [](std::string text) {
+    for (size_t at; (at = text.find('@')) != std::string::npos;) {
+      text.replace(at, 1, std::string("\xff\0", 2));
+    }
+    return text;
+  };
+  const std::string end =
+      "</\xef\xbd\x9c"
+      "DSML\xef\xbd\x9c"
+      "parameter>";
+  const auto json = ParseJson(R"([{"name":"f","parameters":{
+      "type":"object","required":["v"],"properties":{"v":{"enum":[")" +
+                              end + R"(",["x"]]}}}},
+      {"name":"g","parameters":{"type":"object","required":["v"],
+      "properties":{"v":{"type":"array","items":{"type":"string"}}}}}])");
+  ASSERT_TRUE(json.ok());
+  const auto grammar = CompileToolCalls(json->items, {});
+  ASSERT_TRUE(grammar.ok()) << grammar.status();
+  const auto call = [&](const char* name, const char* is_string,
+                        const std::string& value) {
+    return spelled(std::string("\n\n<@tool_calls>\n<@invoke name=\"") + name +
+                   "\">\n<@parameter name=\"v\" string=\"" + is_string +
+                   "\">") +
+           value + spelled("</@parameter>\n</@invoke>\n</@tool_calls>");
+  };
+  const std::string escaped =
+      "</\\uff5c"
+      "DSML\\uff5c"
+      "parameter>";
+  EXPECT_FALSE(Matches(*grammar, call("f", "true", end)));
+  EXPECT_TRUE(Matches(*grammar, call("f", "false", "\"" + escaped + "\"")));
+  EXPECT_TRUE(Matches(*grammar, call("f", "false", "[\"x\"]")));
+  EXPECT_FALSE(Matches(*grammar, call("g", "false", "[\"" + end + "\"]")));
+  EXPECT_TRUE(Matches(*grammar, call("g", "false", "[\"" + escaped + "\"]")));
+}
+
 TEST(ToolCallGrammarTest, StrictFunctionsKeepTheirErrors) {
   const auto json = ParseJson(
       R"([{"name":"odd","strict":true,"parameters":{"type":"object","not":{}}}])");

@@ -15,7 +15,6 @@
 namespace belay::text {
 namespace {
 
-constexpr uint32_t kDsmlBar = 0xff5c;
 constexpr int kMaxCalls = 16;  // in parallel
 
 // The text of a tag with the marker in its token's form: "<｜DSML｜invoke".
@@ -128,13 +127,14 @@ class ToolCallCompiler {
     builder_.Empty(from, text);
     const CodePointSet plain = PlainCharacters();
     AddCharacters(builder_, text, plain, TextForm::kPlain, text);
-    AddCharacters(builder_, text, {{kDsmlBar, kDsmlBar}}, TextForm::kPlain,
+    AddCharacters(builder_, text, {{kMarkerBar, kMarkerBar}}, TextForm::kPlain,
                   bar);
     CodePointSet not_d = Complement(plain);
     not_d.push_back({'D', 'D'});
     AddCharacters(builder_, bar, Complement(Normalize(std::move(not_d))),
                   TextForm::kPlain, text);
-    AddCharacters(builder_, bar, {{kDsmlBar, kDsmlBar}}, TextForm::kPlain, bar);
+    AddCharacters(builder_, bar, {{kMarkerBar, kMarkerBar}}, TextForm::kPlain,
+                  bar);
     builder_.Empty(text, to);
     builder_.Empty(bar, to);
   }
