@@ -124,6 +124,9 @@ StatusOr<RequestId> EngineImpl::Submit(Request request) {
   }
   const RequestId id = next_id_++;
   sequence->id = id;
+  const Seconds arrival = environment_.Now().time_since_epoch();
+  sequence->rank =
+      arrival.count() - options_.priority_seconds * sequence->priority;
   scheduler_->Queue(std::move(sequence));
   UpdateStats();
   return id;
@@ -160,6 +163,7 @@ void EngineImpl::Emit(Sequence& s, int32_t row) {
     s.finish = FinishReason::kError;
   } else {
     s.Append(token);
+    ++stats_.n_generated_tokens;
   }
   Event event{.request = s.id, .token = token, .finish = s.finish};
   if (!s.has_event) event.n_cached_tokens = s.n_reused;
@@ -266,6 +270,7 @@ StatusOr<std::span<const Event>> EngineImpl::Step() {
     CountStep(start, n_generated);
   } else {
     cache_->Idle();
+    if (scheduler_->n_waiting() > 0) cache_->WaitForDisk();
   }
   UpdateStats();
   return std::span<const Event>(events_);

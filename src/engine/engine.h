@@ -34,6 +34,10 @@ struct EngineOptions {
   // Prompt tokens of a step in which others decode, so that a long prompt does
   // not hold up their next token; 0 = all that the decoding ones leave.
   int32_t prefill_tokens_per_step = 0;
+  // Seconds that a request goes ahead of others for each level of priority that
+  // it has more than they; > 0. Whoever has waited longer than that for all
+  // levels together cannot be overtaken: nobody starves.
+  double priority_seconds = 10;
   int32_t max_queue = 0;  // waiting requests at most (ENG-006); 0 = no limit
   // Host memory for resume points of the prefix cache, which keeps what idle
   // cache pages hold; 0 = no prefix cache.
@@ -76,9 +80,10 @@ struct EngineStats {
   int64_t n_prefill_tokens = 0;
   double prefill_seconds = 0;  // steps that carried prompt tokens
   int64_t n_decode_tokens = 0;
-  double decode_seconds = 0;  // steps without prompt tokens
-  int64_t n_drafts = 0;       // draft tokens that were checked
-  int64_t n_accepted = 0;     // and were right
+  double decode_seconds = 0;       // steps without prompt tokens
+  int64_t n_generated_tokens = 0;  // of answers, in steps of either kind
+  int64_t n_drafts = 0;            // draft tokens that were checked
+  int64_t n_accepted = 0;          // and were right
   // The same by their place in the draft.
   std::array<int64_t, kMaxDraftTokens> drafts_by_position{};
   std::array<int64_t, kMaxDraftTokens> accepted_by_position{};

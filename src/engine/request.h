@@ -47,7 +47,9 @@ struct Request {
   // What the answer may be; null = anything. Such a request is never drafted.
   std::shared_ptr<TokenConstraint> constraint = {};
   // Higher ones are admitted first, and may take the place of running lower
-  // ones, which go on later. Equal ones: first come, first served.
+  // ones, which go on later. Each level is worth a head start of some seconds
+  // (EngineOptions::priority_seconds), no more: who waits long enough comes
+  // first at any priority. Equal ones: first come, first served.
   int32_t priority = 0;
   // When the request ends with kDeadline, in whatever state; {} = never.
   Clock::time_point deadline{};

@@ -7,6 +7,11 @@
 namespace belay::engine {
 namespace {
 
+// How long a request waits for its prefix on disk, others' turns included. A
+// disk that takes longer than computing is of no use, and one that hangs must
+// not hang the request.
+constexpr auto kDiskPatience = std::chrono::seconds(2);
+
 int64_t PagesOf(int64_t n_tokens) {
   return (n_tokens + kPageTokens - 1) / kPageTokens;
 }
@@ -73,8 +78,10 @@ bool Scheduler::EndEarly(Sequence& s, Clock::time_point now,
 void Scheduler::Sweep(Clock::time_point now, std::vector<Event>& events) {
   std::erase_if(waiting_, [&](const SequencePtr& s) {
     const bool ended = EndEarly(*s, now, events);
-    if (ended) ++n_finished_;
-    return ended;
+    if (!ended) return false;
+    ++n_finished_;
+    cache_.Forget(*s);
+    return true;
   });
   std::erase_if(running_, [&](const SequencePtr& s) {
     EndEarly(*s, now, events);
@@ -100,13 +107,15 @@ int64_t Scheduler::PagesNow(const Sequence& s) const {
   return PagesOf(s.n_tokens() + (s.draft >= 0 ? 1 : 0));
 }
 
-// The last running sequence waits again. What it has computed stays in the
-// prefix cache as long as nobody needs the pages; the rest is computed again.
-void Scheduler::PreemptLast() {
-  SequencePtr s = std::move(running_.back());
-  running_.pop_back();
+// A running sequence waits again. What it has computed stays in the prefix
+// cache as long as nobody needs the pages; the rest is computed again.
+void Scheduler::Preempt(size_t running) {
+  SequencePtr s = std::move(running_[running]);
+  running_.erase(running_.begin() + static_cast<int64_t>(running));
   Vacate(*s);
   s->draft = -1;
+  s->disk_tried = false;
+  s->disk_deadline = {};
   ++n_preemptions_;
   InsertSorted(waiting_, std::move(s));
 }
@@ -122,7 +131,7 @@ bool Scheduler::MakeRoom(Sequence& s) {
       continue;
     }
     const bool itself = running_.back().get() == &s;
-    PreemptLast();
+    Preempt(running_.size() - 1);
     if (itself) return false;
   }
   if (missing() > 0) {
@@ -141,8 +150,9 @@ void Scheduler::Grow() {
 // Opens the sequence's prefix if there is a slot and pages for it; otherwise
 // leaves it as it was. Who runs keeps a page to grow into, or the newcomer
 // would soon be preempted for it.
-bool Scheduler::Fits(Sequence& s, int32_t batch_limit) {
-  if (free_slots_.empty() || n_running() >= batch_limit) return false;
+Scheduler::Fit Scheduler::Fits(Sequence& s, Clock::time_point now,
+                               int32_t batch_limit) {
+  if (free_slots_.empty() || n_running() >= batch_limit) return Fit::kNo;
   int64_t spare = 0;
   for (const SequencePtr& other : running_) {
     if (PagesFor(*other) > static_cast<int64_t>(other->pages.size())) ++spare;
@@ -151,14 +161,21 @@ bool Scheduler::Fits(Sequence& s, int32_t batch_limit) {
   if (spare > 0 && PagesFor(s) > n_pages) ++spare;
   // While it would have to wait anyway, the disk is left alone: what is read
   // now might be gone when its turn comes.
-  cache_.Open(s, /*from_disk=*/n_pages + spare <= cache_.n_available());
+  const bool is_patient =
+      s.disk_deadline == Clock::time_point{} || now < s.disk_deadline;
+  if (!cache_.Open(s, is_patient && n_pages + spare <= cache_.n_available())) {
+    if (s.disk_deadline == Clock::time_point{}) {
+      s.disk_deadline = now + kDiskPatience;
+    }
+    return Fit::kReading;
+  }
   const int64_t missing = n_pages - static_cast<int64_t>(s.pages.size());
   if (missing + spare <= cache_.n_available()) {
     cache_.Take(missing, s);
-    return true;
+    return Fit::kYes;
   }
   cache_.Close(s);
-  return false;
+  return Fit::kNo;
 }
 
 void Scheduler::CountReuse(Sequence& s) {
@@ -168,10 +185,10 @@ void Scheduler::CountReuse(Sequence& s) {
   if (cache_.enabled()) ++(s.n_reused > 0 ? n_prefix_hits_ : n_prefix_misses_);
 }
 
-// Admits the first of the waiting, which Fits().
-void Scheduler::Start(Clock::time_point now) {
-  SequencePtr s = std::move(waiting_.front());
-  waiting_.erase(waiting_.begin());
+// Admits one of the waiting, which Fits().
+void Scheduler::Start(size_t waiting, Clock::time_point now) {
+  SequencePtr s = std::move(waiting_[waiting]);
+  waiting_.erase(waiting_.begin() + static_cast<int64_t>(waiting));
   s->slot = free_slots_.back();
   free_slots_.pop_back();
   if (s->n_reused < 0) s->admitted = now;
@@ -182,19 +199,31 @@ void Scheduler::Start(Clock::time_point now) {
   InsertSorted(running_, std::move(s));
 }
 
+// The running sequence that must go for `s`: of lower priority and behind it in
+// order, the last of these; n_running() = none.
+size_t Scheduler::VictimFor(const Sequence& s) const {
+  for (size_t i = running_.size(); i > 0; --i) {
+    const Sequence& other = *running_[i - 1];
+    if (other.priority < s.priority && s.before(other)) return i - 1;
+  }
+  return running_.size();
+}
+
 void Scheduler::Admit(Clock::time_point now, int32_t batch_limit) {
-  while (n_running() > batch_limit) PreemptLast();
+  while (n_running() > batch_limit) Preempt(running_.size() - 1);
   Grow();
-  while (!waiting_.empty()) {
-    if (Fits(*waiting_.front(), batch_limit)) {
-      Start(now);
-      continue;
+  for (size_t i = 0; i < waiting_.size();) {
+    Sequence& s = *waiting_[i];
+    const Fit fit = Fits(s, now, batch_limit);
+    if (fit == Fit::kYes) {
+      Start(i, now);
+    } else if (fit == Fit::kReading) {
+      ++i;  // holds up nobody behind it
+    } else {
+      const size_t victim = VictimFor(s);
+      if (victim == running_.size()) return;
+      Preempt(victim);
     }
-    if (running_.empty() ||
-        running_.back()->priority >= waiting_.front()->priority) {
-      return;
-    }
-    PreemptLast();
   }
 }
 

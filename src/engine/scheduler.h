@@ -27,9 +27,11 @@ struct Work {
   int32_t n_accepted = 0;  // tokens whose rows stay in the caches
 };
 
-// Sequences come in order of priority, then of arrival: in that order they are
-// admitted, and in the opposite one they lose their place when cache pages run
-// short. The first of them can always go on, so that everything ends.
+// Sequences come in order of arrival, with a head start for each level of
+// priority (Sequence::rank): in that order they are admitted, and in the
+// opposite one they lose their place when cache pages run short. The first of
+// them can always go on and nobody is overtaken for ever, so that everything
+// ends.
 class Scheduler {
  public:
   // Borrows all.
@@ -70,10 +72,12 @@ class Scheduler {
   int64_t PagesNow(const Sequence& s) const;
   void Grow();
   bool MakeRoom(Sequence& s);
-  bool Fits(Sequence& s, int32_t batch_limit);
-  void Start(Clock::time_point now);
+  enum class Fit : uint8_t { kNo, kYes, kReading };
+  Fit Fits(Sequence& s, Clock::time_point now, int32_t batch_limit);
+  void Start(size_t waiting, Clock::time_point now);
   void Vacate(Sequence& s);
-  void PreemptLast();
+  size_t VictimFor(const Sequence& s) const;
+  void Preempt(size_t running);
   void CountReuse(Sequence& s);
   void AddWork(Sequence& s, int32_t n_tokens);
 

@@ -73,6 +73,62 @@ TEST_F(SchedulerTest, HigherPrioritiesComeFirst) {
   EXPECT_EQ(answers_[low].tokens, Expected(Prompt(11), 3));
 }
 
+// A head start for each level, no more: the low one comes first in the end, and
+// keeps its place from then on.
+TEST_F(SchedulerTest, LowPrioritiesDoNotStarve) {
+  const auto engine =
+      Make({.n_slots = 1, .max_context = 256, .priority_seconds = 10});
+  Request low = {.prompt = Prompt(10), .max_tokens = 5};
+  low.priority = -2;
+  const RequestId patient = Submit(*engine, low);
+  // Somebody more urgent comes before each step.
+  std::vector<RequestId> urgent;
+  int n_before = 0;
+  for (int second = 0; second < 60; second += 3) {
+    Request request = {.prompt = Prompt(12, second), .max_tokens = 1};
+    request.priority = 1;
+    urgent.push_back(Submit(*engine, request));
+    Step(*engine);
+    if (answers_[patient].tokens.empty()) ++n_before;
+    environment_.now += seconds(3);
+  }
+  // Three levels: those of the first 30 seconds go before it.
+  EXPECT_EQ(n_before, 10);
+  EXPECT_EQ(answers_[patient].tokens, Expected(Prompt(10), 5));
+  Drain(*engine);
+  for (size_t i = 0; i < urgent.size(); ++i) {
+    EXPECT_EQ(answers_[urgent[i]].tokens,
+              Expected(Prompt(12, static_cast<int32_t>(3 * i)), 1));
+  }
+}
+
+// Of those that run, one that has aged is not put back for a newcomer; a later
+// one is, wherever it stands.
+TEST_F(SchedulerTest, AgeProtectsAPlaceInTheBatch) {
+  const auto engine = Make({.n_slots = 2, .max_context = 256});
+  const RequestId old = Submit(*engine, Prompt(10), 30);
+  Step(*engine);
+  environment_.now += seconds(60);
+  const RequestId young = Submit(*engine, Prompt(11), 30);
+  Step(*engine);
+  std::vector<RequestId> urgent;
+  for (int32_t i = 0; i < 2; ++i) {
+    Request request = {.prompt = Prompt(12, i), .max_tokens = 3};
+    request.priority = 4;  // 40 s: before the young one, behind the old one
+    urgent.push_back(Submit(*engine, request));
+  }
+  Step(*engine);
+  EXPECT_EQ(engine->stats().n_preemptions, 1);
+  EXPECT_EQ(answers_[old].tokens.size(), 3u);
+  EXPECT_EQ(answers_[young].tokens.size(), 1u);
+  EXPECT_EQ(answers_[urgent[0]].tokens.size(), 1u);
+  EXPECT_TRUE(answers_[urgent[1]].tokens.empty());
+  Drain(*engine);
+  EXPECT_EQ(engine->stats().n_preemptions, 1);
+  EXPECT_EQ(answers_[old].tokens, Expected(Prompt(10), 30));
+  EXPECT_EQ(answers_[young].tokens, Expected(Prompt(11), 30));
+}
+
 // Four sequences that need two pages in the end, and five pages: the youngest
 // give way and come back, with and without a prefix cache, drafts and sampling.
 TEST_F(SchedulerTest, PreemptedRequestsGoOnAsIfNothingHadBeen) {

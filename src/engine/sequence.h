@@ -20,6 +20,9 @@ struct Sequence {
   int32_t n_top_logprobs = -1;
   std::shared_ptr<TokenConstraint> constraint;
   int32_t priority = 0;
+  // Its place among all: seconds of its arrival, less what its priority is
+  // worth (EngineOptions::priority_seconds).
+  double rank = 0;
   Clock::time_point deadline{};
 
   std::vector<int32_t> tokens;  // prompt, then generated; reserved to its limit
@@ -42,7 +45,9 @@ struct Sequence {
   int32_t n_linked = 0;   // pages down to that node
   int32_t n_reused = -1;  // tokens found in the prefix cache; -1 = not admitted
                           // yet
-  bool has_event = false;  // has had its first event
+  bool disk_tried = false;            // pages of it were asked of the disk
+  Clock::time_point disk_deadline{};  // when it waits for the disk no longer
+  bool has_event = false;             // has had its first event
   bool cancelled = false;
   FinishReason finish = FinishReason::kNone;
 
@@ -56,8 +61,7 @@ struct Sequence {
   }
   // True when this one comes first: for admission, and last to be preempted.
   bool before(const Sequence& other) const {
-    return priority > other.priority ||
-           (priority == other.priority && id < other.id);
+    return rank < other.rank || (rank == other.rank && id < other.id);
   }
 
   // Adds a generated token and decides whether it was the last.

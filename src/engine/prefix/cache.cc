@@ -2,12 +2,16 @@
 #include "engine/prefix/cache.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/error.h"
 
 namespace belay::engine {
 namespace {
+
+// The most that a step waits for the disk, once a request.
+constexpr auto kGlance = std::chrono::microseconds(200);
 
 // Borders that one step can cross.
 size_t MaxCaptures(const spec::Layout& layout) {
@@ -45,8 +49,7 @@ PrefixCache::PrefixCache(const spec::Layout& layout,
   }
   pending_.reserve(MaxCaptures(layout));
   if (spill_ == nullptr) return;
-  loaded_page_.resize(layout.page_bytes);
-  loaded_point_.resize(layout.resume_point_bytes);
+  reader_ = std::make_unique<SpillReader>(*spill_, layout.options.max_context);
   saved_ids_.reserve(static_cast<size_t>(layout.options.max_context));
 }
 
@@ -161,25 +164,31 @@ int32_t PrefixCache::TakePoint() {
 
 // --- A sequence's way ---
 
-void PrefixCache::Open(Sequence& s, bool from_disk) {
+bool PrefixCache::Open(Sequence& s, bool from_disk) {
   BELAY_CHECK(s.pages.empty() && s.node < 0);
   s.n_linked = 0;
   s.n_cached = 0;
-  if (!enabled()) return;
+  if (!enabled()) return true;
   const int32_t n_full = (s.n_tokens() - 1) / kPageTokens;
   int32_t node = -1;
   int32_t best = -1;
   for (int32_t page = 0; page < n_full; ++page) {
     int32_t child = tree_.Find(node, s.key, PageIds(s, page));
-    if (child < 0 && from_disk) child = LoadPage(node, s, page);
+    bool wait = false;
+    if (child < 0 && from_disk) child = FromDisk(node, s, page, &wait);
+    if (wait) {
+      tree_.Release(node);
+      return false;
+    }
     if (child < 0) break;
     tree_.HoldChild(child);  // or it would make room for what is read next
     node = child;
     if (tree_.node(node).resume >= 0) best = node;
   }
+  Forget(s);
   tree_.Hold(best);
   tree_.Release(node);
-  if (best < 0) return;
+  if (best < 0) return true;
   s.node = best;
   s.n_linked = tree_.node(best).depth;
   s.n_cached = s.n_linked * kPageTokens;
@@ -188,6 +197,17 @@ void PrefixCache::Open(Sequence& s, bool from_disk) {
   for (int32_t i = best; i >= 0; i = tree_.node(i).parent) {
     s.pages[static_cast<size_t>(tree_.node(i).depth - 1)] = tree_.node(i).page;
   }
+  return true;
+}
+
+void PrefixCache::Forget(const Sequence& s) {
+  if (reader_ != nullptr && reader_->owner() == s.id) reader_->Stop();
+}
+
+void PrefixCache::WaitForDisk() {
+  // Short: the engine's thread must see new requests and cancellations.
+  constexpr auto kMoment = std::chrono::milliseconds(2);
+  if (reader_ != nullptr) reader_->Wait(kMoment);
 }
 
 void PrefixCache::Restore(const Sequence& s) {
@@ -287,27 +307,56 @@ void PrefixCache::EndStep() {
 
 // --- Disk ---
 
-// The page from disk as a new node, -1 when it is not there.
-int32_t PrefixCache::LoadPage(int32_t parent, const Sequence& s, int32_t page) {
-  if (spill_ == nullptr || !keeping_ || n_available() == 0) return -1;
-  const auto n_ids = static_cast<size_t>(page + 1) * kPageTokens;
-  const PrefixSpill::Found found = spill_->Load(
-      s.key, std::span(s.tokens).first(n_ids), loaded_page_, loaded_point_);
-  if (found == PrefixSpill::Found::kNothing) return -1;
+// The page from disk as a new node, -1 when it is not there, or not yet: then
+// `wait` is set. A request reads once, from the first page that memory does not
+// hold to the first one that the disk does not.
+int32_t PrefixCache::FromDisk(int32_t parent, Sequence& s, int32_t page,
+                              bool* wait) {
+  if (reader_ == nullptr || !keeping_ || n_available() == 0) return -1;
+  if (reader_->owner() != s.id) {
+    if (s.disk_tried) return -1;
+    *wait = !reader_->is_free();
+    if (*wait) return -1;  // another's turn
+    const int32_t n_full = (s.n_tokens() - 1) / kPageTokens;
+    s.disk_tried = true;
+    reader_->Start(
+        s.id, s.key,
+        std::span(s.tokens).first(static_cast<size_t>(n_full) * kPageTokens),
+        page);
+    // A page that is not there is known at once, and then nothing is put off.
+    reader_->Wait(kGlance);
+  }
+  while (reader_->next_page() <= page) {
+    const SpillReader::Page* read = reader_->Next();
+    *wait = read == nullptr;
+    if (*wait || read->found == PrefixSpill::Found::kNothing) return -1;
+    // Others may have computed the pages before this one in the meantime.
+    const bool is_it = reader_->next_page() == page;
+    const int32_t node = is_it ? Install(parent, s, *read) : -1;
+    reader_->Take();
+    if (is_it) return node;
+  }
+  return -1;  // what was read has been given up again
+}
+
+// What was read becomes the child of `parent`; -1 when the device failed.
+int32_t PrefixCache::Install(int32_t parent, const Sequence& s,
+                             const SpillReader::Page& read) {
   if (pool_.n_free() == 0) EvictOldest();
   const int32_t id = pool_.Take();
-  resume_.CopyPageIn(id, loaded_page_.data());
-  // The buffer is used again for the next page.
+  resume_.CopyPageIn(id, read.page.data());
+  // The buffer is used again.
   if (!backend_.Finish().ok()) {
     pool_.Return(id);
     return -1;
   }
   ++n_spill_reads_;
+  const int32_t page = parent < 0 ? 0 : tree_.node(parent).depth;
   const int32_t node = tree_.Insert(parent, s.key, PageIds(s, page), id);
-  if (found != PrefixSpill::Found::kPageAndPoint) return node;
+  if (read.found != PrefixSpill::Found::kPageAndPoint) return node;
   const int32_t point = TakePoint();
   if (point < 0) return node;
-  std::copy(loaded_point_.begin(), loaded_point_.end(), PointData(point));
+  std::copy(read.point.begin(), read.point.end(), PointData(point));
   tree_.node(node).resume = point;
   points_[static_cast<size_t>(point)] = {node, n_lookups_};
   return node;

@@ -12,6 +12,7 @@
 
 #include "engine/page_pool.h"
 #include "engine/prefix/spill.h"
+#include "engine/prefix/spill_reader.h"
 #include "engine/prefix/tree.h"
 #include "engine/sequence.h"
 #include "model/resume.h"
@@ -58,8 +59,15 @@ class PrefixCache {
   // Finds the longest prefix of s.tokens that can be resumed, which leaves at
   // least one token to compute, holds it and makes it the first pages of `s`,
   // which has none yet.
-  // `from_disk`: reads pages of the spill folder that memory does not hold.
-  void Open(Sequence& s, bool from_disk);
+  // `from_disk`: pages of the spill folder that memory does not hold are
+  // wanted, too. False when they are being read, or others' are: `s` is as
+  // before then, and Open is to be called again.
+  bool Open(Sequence& s, bool from_disk);
+  // Reads nothing more for `s`, which waits no longer.
+  void Forget(const Sequence& s);
+  // Waits a moment for what is being read, if anything is; for a step without
+  // work.
+  void WaitForDisk();
   // Admitted: puts the rings of s.slot where Open() found the prefix to end.
   void Restore(const Sequence& s);
   // Gives all pages and holds back.
@@ -104,13 +112,16 @@ class PrefixCache {
   void Attach(const Sequence& s, int32_t border, int32_t node);
   int32_t EvictOldest();
   void DropUnused();
-  int32_t LoadPage(int32_t parent, const Sequence& s, int32_t page);
+  int32_t FromDisk(int32_t parent, Sequence& s, int32_t page, bool* wait);
+  int32_t Install(int32_t parent, const Sequence& s,
+                  const SpillReader::Page& read);
   bool Save(int32_t node);
   void SaveOne();
 
   const spec::Layout& layout_;
   ops::Backend& backend_;
   const std::unique_ptr<PrefixSpill> spill_;
+  std::unique_ptr<SpillReader> reader_;  // with a spill folder only
   model::ResumePoints resume_;
   Buffer memory_;  // [n_resume_points, resume_point_bytes]
   PagePool pool_;
@@ -120,10 +131,7 @@ class PrefixCache {
   std::vector<Pending> pending_;
   uint64_t n_lookups_ = 0;  // admissions so far
   bool keeping_ = true;
-  // With a spill folder only.
-  std::vector<std::byte> loaded_page_;
-  std::vector<std::byte> loaded_point_;
-  std::vector<int32_t> saved_ids_;
+  std::vector<int32_t> saved_ids_;  // with a spill folder only
   int32_t next_to_save_ = 0;
   int64_t n_spill_reads_ = 0;
 };

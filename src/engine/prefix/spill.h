@@ -4,6 +4,7 @@
 #ifndef BELAY_ENGINE_PREFIX_SPILL_H_
 #define BELAY_ENGINE_PREFIX_SPILL_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +58,7 @@ class PrefixSpill {
   void Save(const PrefixKey& key, std::span<const int32_t> ids, bool has_point);
 
   // Reads the last page of `ids` to the two spans, which hold anything when
-  // there is none.
+  // there is none. Waits for the disk; may be called from any one thread.
   Found Load(const PrefixKey& key, std::span<const int32_t> ids,
              std::span<std::byte> page, std::span<std::byte> point);
 
@@ -75,7 +76,7 @@ class PrefixSpill {
   void Trim() const;
 
   const SpillOptions options_;
-  int64_t n_damaged_ = 0;
+  std::atomic<int64_t> n_damaged_{0};
 
   std::mutex mutex_;
   std::condition_variable changed_;

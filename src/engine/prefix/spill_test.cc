@@ -2,9 +2,14 @@
 // What comes back from disk is what went there, or nothing.
 #include "engine/prefix/spill.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -13,6 +18,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/scoped_fd.h"
 #include "engine/testing/engine_fixture.h"
 
 namespace belay::engine {
@@ -229,6 +235,139 @@ TEST_F(SpillTest, TheEngineResumesFromDisk) {
     EXPECT_EQ(answer.tokens, Expected(prompt, 20));
     EXPECT_GE(engine->stats().n_spill_damaged, 1);
   }
+}
+
+// A FIFO in place of a page's file: who reads it hangs until Release().
+class SlowDiskTest : public SpillTest {
+ protected:
+  void MakeSlow() {
+    EngineOptions options = {.n_slots = 3,
+                             .max_context = 512,
+                             .n_pages = 12,
+                             .prefix_cache_bytes = 1 << 20};
+    options.spill_folder = folder_;
+    ASSERT_EQ(Ask(*Make(options), Prompt(200), 3).n_cached_tokens, 0);
+    for (const auto& file : std::filesystem::directory_iterator(folder_)) {
+      path_ = file.path();
+    }
+    std::filesystem::remove(path_);
+    ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+    writer_ = std::make_unique<ScopedFd>(open(path_.c_str(), O_RDWR));
+    ASSERT_GE(writer_->get(), 0);
+    engine_ = Make(options);
+    slow_ = Submit(*engine_, Prompt(200), 3);
+    Step(*engine_);
+  }
+  // The disk answers, with a file of no bytes.
+  void Release() { writer_.reset(); }
+
+  std::string path_;
+  std::unique_ptr<Engine> engine_;
+  RequestId slow_ = 0;
+  std::unique_ptr<ScopedFd> writer_;  // last: goes before the engine does
+};
+
+TEST_F(SlowDiskTest, HoldsUpNobodyElse) {
+  MakeSlow();
+  const RequestId other = Submit(*engine_, Prompt(50, 9), 30);
+  while (answers_[other].finish == FinishReason::kNone) Step(*engine_);
+  EXPECT_EQ(answers_[other].tokens, Expected(Prompt(50, 9), 30));
+  EXPECT_TRUE(answers_[slow_].tokens.empty());
+  EXPECT_EQ(engine_->stats().n_waiting, 1);
+  Release();
+  Drain(*engine_);
+  EXPECT_EQ(answers_[slow_].tokens, Expected(Prompt(200), 3));
+  EXPECT_EQ(answers_[slow_].n_cached_tokens, 0);
+  EXPECT_EQ(engine_->stats().n_spill_damaged, 1);
+}
+
+TEST_F(SlowDiskTest, IsGivenUpWhenItHangs) {
+  MakeSlow();
+  const RequestId next = Submit(*engine_, Prompt(200, 3), 3);  // waits its turn
+  Step(*engine_);
+  EXPECT_EQ(engine_->stats().n_waiting, 2);
+  environment_.now += std::chrono::seconds(3);
+  Drain(*engine_);
+  EXPECT_EQ(answers_[slow_].tokens, Expected(Prompt(200), 3));
+  EXPECT_EQ(answers_[next].tokens, Expected(Prompt(200, 3), 3));
+  Release();
+}
+
+TEST_F(SlowDiskTest, CancelledRequestsLeaveIt) {
+  MakeSlow();
+  engine_->Cancel(slow_);
+  Step(*engine_);
+  EXPECT_EQ(answers_[slow_].finish, FinishReason::kCancelled);
+  EXPECT_FALSE(engine_->HasWork());
+  const RequestId next = Submit(*engine_, Prompt(200, 3), 3);
+  Step(*engine_);
+  Release();  // what comes now is nobody's
+  Drain(*engine_);
+  EXPECT_EQ(answers_[next].tokens, Expected(Prompt(200, 3), 3));
+  EXPECT_EQ(Ask(*engine_, Prompt(200), 3).tokens, Expected(Prompt(200), 3));
+}
+
+// kill -9 in the middle of a write, again and again: the next life finds whole
+// pages or none, and no rest of what was being written.
+TEST_F(SpillTest, AKilledWriterLeavesNothingHalf) {
+  SpillOptions options = Options();
+  options.page_bytes = 1000000;
+  options.max_bytes = 32000000;
+  const auto has_half = [&] {
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(folder_, error)) {
+      if (entry.path().string().find(".tmp-") != std::string::npos) return true;
+    }
+    return false;
+  };
+  constexpr int kPrompts = 5;
+  int n_torn = 0;
+  int n_whole = 0;
+  for (int round = 0; round < 60 && (n_torn < 4 || n_whole == 0); ++round) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const auto spill = PrefixSpill::Open(options);
+      for (int i = round; spill.ok(); ++i) {
+        Save(**spill, Prompt(128, i % kPrompts), i % kPrompts);
+      }
+      _exit(1);
+    }
+    // Some rounds at the first sight of a write, some a few writes later.
+    const auto limit =
+        std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    bool is_late = false;
+    for (int n_seen = -1; n_seen < round % 3 && !is_late;) {
+      if (has_half()) ++n_seen;
+      is_late = std::chrono::steady_clock::now() > limit;
+    }
+    kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    ASSERT_FALSE(is_late) << "the child did not write";
+    n_torn += has_half() ? 1 : 0;
+
+    const auto spill = Open(options);
+    EXPECT_FALSE(has_half());
+    Bytes page(options.page_bytes), point(300);
+    Bytes want_page(page.size()), want_point(300);
+    for (int i = 0; i < kPrompts; ++i) {
+      if (spill->Load({}, Prompt(128, i), page, point) ==
+          PrefixSpill::Found::kNothing) {
+        continue;
+      }
+      ++n_whole;
+      Fill(want_page, i);
+      Fill(want_point, i + 1);
+      EXPECT_EQ(page, want_page);
+      EXPECT_EQ(point, want_point);
+    }
+    EXPECT_EQ(spill->n_damaged(), 0);
+  }
+  EXPECT_GT(n_torn, 0) << "no write was met";
+  EXPECT_GT(n_whole, 0);
 }
 
 // More prefixes than pages: what memory gave up comes back from disk.

@@ -16,12 +16,13 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 
 }  // namespace
 
-PrefixTree::PrefixTree(int64_t n_nodes)
+PrefixTree::PrefixTree(int64_t n_nodes, uint64_t hash_bits)
     : nodes_(static_cast<size_t>(n_nodes)),
       links_(static_cast<size_t>(n_nodes)),
       ids_(static_cast<size_t>(n_nodes * kPageTokens)),
       buckets_(std::bit_ceil(static_cast<size_t>(n_nodes) + 1), -1),
-      mask_(buckets_.size() - 1) {
+      mask_(buckets_.size() - 1),
+      hash_bits_(hash_bits) {
   free_.reserve(nodes_.size());
   for (auto i = static_cast<int32_t>(n_nodes); i > 0; --i) {
     free_.push_back(i - 1);
@@ -29,11 +30,11 @@ PrefixTree::PrefixTree(int64_t n_nodes)
 }
 
 uint64_t PrefixTree::Hash(int32_t parent, const PrefixKey& key,
-                          std::span<const int32_t> ids) {
+                          std::span<const int32_t> ids) const {
   uint64_t hash = Mix(key.salt, static_cast<uint32_t>(key.adapter));
   hash = Mix(hash, static_cast<uint32_t>(parent));
   for (const int32_t id : ids) hash = Mix(hash, static_cast<uint32_t>(id));
-  return hash;
+  return hash & hash_bits_;
 }
 
 std::span<const int32_t> PrefixTree::ids(int32_t i) const {

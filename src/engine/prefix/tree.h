@@ -37,7 +37,8 @@ struct PrefixNode {
 // removed; the one that was used longest ago comes first.
 class PrefixTree {
  public:
-  explicit PrefixTree(int64_t n_nodes);
+  // `hash_bits`: those of a hash that are used; a test lets hashes collide.
+  explicit PrefixTree(int64_t n_nodes, uint64_t hash_bits = ~uint64_t{0});
 
   // The child of `parent` (-1: of the root) for `ids` [kPageTokens] under
   // `key`; -1 when there is none. Hashes only say where to look: ids and key
@@ -77,8 +78,8 @@ class PrefixTree {
     uint64_t hash = 0;
   };
 
-  static uint64_t Hash(int32_t parent, const PrefixKey& key,
-                       std::span<const int32_t> ids);
+  uint64_t Hash(int32_t parent, const PrefixKey& key,
+                std::span<const int32_t> ids) const;
   int32_t& Bucket(uint64_t hash) { return buckets_[hash & mask_]; }
   bool is_unused_leaf(int32_t i) const {
     return node(i).n_users == 0 && node(i).n_children == 0;
@@ -91,7 +92,8 @@ class PrefixTree {
   std::vector<Links> links_;
   std::vector<int32_t> ids_;  // [n_nodes, kPageTokens]
   std::vector<int32_t> buckets_;
-  uint64_t mask_ = 0;
+  uint64_t mask_ = 0;  // of the buckets
+  uint64_t hash_bits_;
   std::vector<int32_t> free_;
   int64_t n_nodes_ = 0;
   int64_t n_unused_ = 0;

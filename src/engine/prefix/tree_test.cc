@@ -20,8 +20,15 @@ Ids Page(int32_t seed) {
 
 constexpr PrefixKey kAnyone = {};
 
-TEST(PrefixTreeTest, FindsByEveryIdParentAndKey) {
-  PrefixTree tree(8);
+// With the bits of the hash that are used: with none all pages collide, and
+// only what is compared tells them apart.
+class PrefixTreeTest : public ::testing::TestWithParam<uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(HashBits, PrefixTreeTest,
+                         ::testing::Values(~uint64_t{0}, uint64_t{3},
+                                           uint64_t{0}));
+
+TEST_P(PrefixTreeTest, FindsByEveryIdParentAndKey) {
+  PrefixTree tree(8, GetParam());
   EXPECT_EQ(tree.Find(-1, kAnyone, Page(1)), -1);
   const int32_t a = tree.Insert(-1, kAnyone, Page(1), 10);
   const int32_t b = tree.Insert(a, kAnyone, Page(1), 11);
@@ -42,8 +49,8 @@ TEST(PrefixTreeTest, FindsByEveryIdParentAndKey) {
   EXPECT_EQ(tree.Find(-1, kAnyone, Page(1)), a);
 }
 
-TEST(PrefixTreeTest, TheLongestUnusedLeafGoesFirst) {
-  PrefixTree tree(8);
+TEST_P(PrefixTreeTest, TheLongestUnusedLeafGoesFirst) {
+  PrefixTree tree(8, GetParam());
   const int32_t a = tree.Insert(-1, kAnyone, Page(1), 0);
   const int32_t b = tree.Insert(a, kAnyone, Page(2), 1);
   const int32_t c = tree.Insert(-1, kAnyone, Page(3), 2);
@@ -65,8 +72,8 @@ TEST(PrefixTreeTest, TheLongestUnusedLeafGoesFirst) {
   EXPECT_EQ(tree.Find(-1, kAnyone, Page(1)), -1);
 }
 
-TEST(PrefixTreeTest, HoldsCount) {
-  PrefixTree tree(4);
+TEST_P(PrefixTreeTest, HoldsCount) {
+  PrefixTree tree(4, GetParam());
   const int32_t a = tree.Insert(-1, kAnyone, Page(1), 0);
   tree.Hold(a);
   const int32_t b = tree.Insert(a, kAnyone, Page(2), 1);
@@ -85,9 +92,9 @@ TEST(PrefixTreeTest, HoldsCount) {
 
 // Fills, removes the oldest and fills again, so that buckets and free nodes are
 // used many times; a model of the expected order beside it.
-TEST(PrefixTreeTest, ManyRounds) {
+TEST_P(PrefixTreeTest, ManyRounds) {
   constexpr int32_t kNodes = 16;
-  PrefixTree tree(kNodes);
+  PrefixTree tree(kNodes, GetParam());
   std::vector<int32_t> order;  // seeds, oldest first
   for (int32_t seed = 0; seed < 200; ++seed) {
     if (tree.size() == kNodes) {
