@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/server.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -86,7 +87,10 @@ Status ServerImpl::Listen() {
 void ServerImpl::Start() {
   Accept();
   for (int i = 0; i < std::max(1, shared_->options.n_threads); ++i) {
-    threads_.emplace_back([this] { shared_->io.run(); });
+    threads_.emplace_back([this] {
+      pthread_setname_np(pthread_self(), "belay-http");
+      shared_->io.run();
+    });
   }
 }
 

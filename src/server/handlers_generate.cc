@@ -9,6 +9,7 @@
 
 #include "base/error_ids.h"
 #include "server/answer/session.h"
+#include "server/api/cache_salt.h"
 #include "server/api/chat_request.h"
 #include "server/api/completion_request.h"
 #include "server/api/json_writer.h"
@@ -77,16 +78,6 @@ StatusOr<engine::Clock::time_point> DeadlineOf(const Exchange& exchange,
              std::chrono::duration<double>(seconds));
 }
 
-// Prefixes are shared by those who have the same key and give the same salt:
-// nobody learns from timing what another has asked.
-uint64_t SaltOf(const Exchange& exchange, const Generation& generation) {
-  const std::string text =
-      std::to_string(exchange.key) + "/" + generation.cache_salt;
-  return exchange.key < 0 && generation.cache_salt.empty()
-             ? 0
-             : std::hash<std::string>{}(text);
-}
-
 // What a request becomes before it is many (n) and has its ids.
 struct Order {
   ModelPtr model;
@@ -94,7 +85,30 @@ struct Order {
   std::vector<Ids> prompts;
   std::optional<text::ThinkingMode> chat;  // nothing: plain text
   Format format;
+  bool no_calls = false;  // the answer's text is text, whatever it spells
 };
+
+// How the tokens of the order's answers become text.
+ChoiceOptions ChoiceOf(const Order& order) {
+  const Generation& generation = order.generation;
+  ChoiceOptions choice;
+  choice.tokenizer = order.model->tokenizer;
+  choice.chat = order.chat;
+  choice.stop.eos_ids = order.model->eos_ids;
+  // A constrained answer ends where its form does.
+  const bool is_free = order.format.kind == Format::Kind::kFree;
+  choice.stop.ignore_eos = generation.ignore_eos && is_free;
+  choice.stop.stop = generation.stop;
+  choice.logprobs = generation.n_top_logprobs >= 0;
+  choice.rules.calls = !order.no_calls;
+  choice.rules.eos = choice.stop.ignore_eos;
+  if (is_free) return choice;
+  choice.verbatim = order.format.kind != Format::Kind::kToolCall;
+  if (order.chat == text::ThinkingMode::kThinking) {
+    choice.reasoning_end = order.model->tokenizer->IdOf(text::kThinkEnd);
+  }
+  return choice;
+}
 
 StatusOr<SessionParts> PartsOf(const Order& order, const Exchange& exchange,
                                Desk& desk) {
@@ -111,16 +125,9 @@ StatusOr<SessionParts> PartsOf(const Order& order, const Exchange& exchange,
   base.n_top_logprobs = generation.n_top_logprobs;
   base.priority = generation.priority;
   base.deadline = deadline;
-  base.cache_salt = SaltOf(exchange, generation);
+  base.cache_salt = CacheSalt(exchange.key, generation.cache_salt);
 
-  ChoiceOptions choice;
-  choice.tokenizer = order.model->tokenizer;
-  choice.chat = order.chat;
-  choice.stop.eos_ids = order.model->eos_ids;
-  choice.stop.ignore_eos = generation.ignore_eos;
-  choice.stop.stop = generation.stop;
-  choice.logprobs = generation.n_top_logprobs >= 0;
-
+  const ChoiceOptions choice = ChoiceOf(order);
   SessionParts parts;
   parts.stream = generation.stream;
   parts.n_per_prompt = generation.n;
@@ -208,6 +215,7 @@ Status StartChat(std::unique_ptr<Exchange>& exchange, Desk& desk) {
   order.chat = call.chat.thinking_mode;
   order.format = std::move(call.format);
   order.generation = std::move(call.generation);
+  order.no_calls = call.no_calls;
   if (call.no_calls) ForbidCalls(*order.model, order.generation);
   AddNotesHeader(order.generation, *exchange);
   auto format = MakeChatFormat(HeadOf("chatcmpl", order, *exchange, desk));
@@ -264,6 +272,7 @@ Status StartInfer(std::unique_ptr<Exchange>& exchange, Desk& desk) {
   BELAY_ASSIGN_OR_RETURN(Ids ids, order.model->tokenizer->Encode(prompt));
   order.prompts.push_back(std::move(ids));
   order.chat = text::ThinkingMode::kChat;
+  order.no_calls = true;  // it gives text alone
   order.generation = std::move(call.generation);
   BELAY_ASSIGN_OR_RETURN(SessionParts parts, PartsOf(order, *exchange, desk));
   parts.format = MakeInferFormat();

@@ -183,9 +183,12 @@ bool ServiceImpl::Allow(Exchange& exchange, const Route* route) {
     return false;
   }
   if (keys_.empty() || (route != nullptr && route->is_open)) return true;
-  exchange.key =
+  const int found =
       keys_.Find(http::FindHeader(exchange.request().headers, "authorization"));
-  if (exchange.key >= 0) return true;
+  if (found >= 0) {
+    exchange.key = keys_.key(found);
+    return true;
+  }
   exchange.Fail(MakeError(kApiUnauthorized, ErrorFacts{}));
   return false;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/answer/choice.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error_ids.h"
+#include "text/chat/tokens.h"
 
 namespace belay::server {
 
@@ -13,31 +15,27 @@ Choice::Choice(ChoiceOptions options)
     : options_(std::move(options)),
       decoder_(options_.tokenizer),
       stop_(options_.stop) {
-  if (options_.chat) parser_.emplace(*options_.chat);
+  if (!options_.chat || options_.verbatim) return;
+  const auto mode =
+      options_.reasoning_end ? text::ThinkingMode::kChat : *options_.chat;
+  parser_.emplace(mode, options_.rules);
 }
 
 int32_t Choice::n_reasoning_tokens() const {
+  if (options_.reasoning_end) return n_reasoning_tokens_;
   if (!parser_) return 0;
   return static_cast<int32_t>(parser_->completion().n_reasoning_tokens);
 }
 
 void Choice::AddPiece(Piece piece, std::vector<Piece>& pieces) {
   if (options_.keep_text) {
-    switch (piece.kind) {
-      case Piece::Kind::kReasoning:
-        reasoning_ += piece.text;
-        break;
-      case Piece::Kind::kContent:
-        content_ += piece.text;
-        break;
-      case Piece::Kind::kCall:
-        calls_.push_back(piece);
-        break;
-    }
+    if (piece.kind == Piece::Kind::kReasoning) reasoning_ += piece.text;
+    if (piece.kind == Piece::Kind::kContent) content_ += piece.text;
   }
   // Neighbours of one kind go out as one.
   const bool joins = !pieces.empty() && pieces.back().kind == piece.kind &&
-                     piece.kind != Piece::Kind::kCall;
+                     pieces.back().call_index == piece.call_index &&
+                     piece.kind != Piece::Kind::kCallBegin;
   if (joins) {
     pieces.back().text += piece.text;
   } else {
@@ -45,10 +43,8 @@ void Choice::AddPiece(Piece piece, std::vector<Piece>& pieces) {
   }
 }
 
-// A call is held until it is complete. Its beginning may turn out to be no call
-// at all (cut by the limit, malformed beyond repair), and what a client has
-// once got it cannot be asked to forget: half a call would be executed or break
-// its JSON parser.
+// A stream has a call as it is written, as OpenAI's does. A whole answer has
+// whole calls only.
 void Choice::AddEvent(const CompletionEvent& event,
                       std::vector<Piece>& pieces) {
   switch (event.kind) {
@@ -59,14 +55,21 @@ void Choice::AddEvent(const CompletionEvent& event,
       return AddPiece({.kind = Piece::Kind::kContent, .text = event.text},
                       pieces);
     case CompletionEvent::Kind::kCallBegin:
-      call_ = {.kind = Piece::Kind::kCall, .text = event.text};
-      return;
+      call_ = {.name = event.text, .arguments = {}};
+      return AddPiece({.kind = Piece::Kind::kCallBegin,
+                       .text = event.text,
+                       .call_index = n_begun_++},
+                      pieces);
     case CompletionEvent::Kind::kCallArguments:
       call_.arguments += event.text;
-      return;
+      return AddPiece({.kind = Piece::Kind::kCallArguments,
+                       .text = event.text,
+                       .call_index = n_begun_ - 1},
+                      pieces);
     case CompletionEvent::Kind::kCallEnd:
-      call_.call_index = n_calls_++;
-      return AddPiece(std::exchange(call_, {}), pieces);
+      ++n_calls_;
+      if (options_.keep_text) calls_.push_back(std::exchange(call_, {}));
+      return;
     case CompletionEvent::Kind::kCallAbandoned:
       call_ = {};
       return;
@@ -80,38 +83,75 @@ void Choice::AddEvent(const CompletionEvent& event,
   }
 }
 
-void Choice::AddText(const std::string& text, size_t n_tokens,
+void Choice::CountReasoning(int32_t token, const std::string& text) {
+  if (!options_.reasoning_end || marker_end_ != kNowhere) return;
+  ++n_reasoning_tokens_;
+  if (token != *options_.reasoning_end) return;
+  marker_end_ = n_decoded_bytes_ + text.size();
+  marker_begin_ = marker_end_;
+  if (text.ends_with(text::kThinkEnd)) marker_begin_ -= text::kThinkEnd.size();
+}
+
+void Choice::AddText(std::string_view text, size_t n_tokens,
                      std::vector<Piece>& pieces) {
+  size_t at = n_sent_bytes_;
   n_sent_bytes_ += text.size();
-  if (!parser_) {
-    if (!text.empty()) {
-      AddPiece({.kind = Piece::Kind::kContent, .text = text}, pieces);
+  const auto take = [&](size_t end) {
+    const size_t n = at < end ? std::min(text.size(), end - at) : 0;
+    std::string taken(text.substr(0, n));
+    text.remove_prefix(n);
+    at += n;
+    return taken;
+  };
+  if (options_.reasoning_end) {
+    std::string reasoning = take(marker_begin_);
+    if (!reasoning.empty()) {
+      AddPiece({.kind = Piece::Kind::kReasoning, .text = std::move(reasoning)},
+               pieces);
     }
-    return;
+    take(marker_end_);
   }
-  for (const CompletionEvent& event : parser_->Feed(text, n_tokens)) {
+  if (parser_) {
+    for (const CompletionEvent& event : parser_->Feed(text, n_tokens)) {
+      AddEvent(event, pieces);
+    }
+  } else if (!text.empty()) {
+    AddPiece({.kind = Piece::Kind::kContent, .text = std::string(text)},
+             pieces);
+  }
+}
+
+// A call that the limit cut is in the stream as far as it came, and "length"
+// says why; its text does not come a second time. In a whole answer it is text.
+void Choice::FinishParser(bool cut, std::vector<Piece>& pieces) {
+  const auto end =
+      cut ? text::CompletionEnd::kCut : text::CompletionEnd::kTurnEnded;
+  bool is_known = false;
+  for (const CompletionEvent& event : parser_->Finish(end)) {
+    const bool is_text = event.kind == CompletionEvent::Kind::kContent ||
+                         event.kind == CompletionEvent::Kind::kReasoning;
+    if (is_known && is_text) continue;
+    is_known = cut && !options_.keep_text &&
+               event.kind == CompletionEvent::Kind::kCallAbandoned;
     AddEvent(event, pieces);
+  }
+}
+
+void Choice::ReleaseInfos() {
+  while (!held_infos_.empty() &&
+         held_infos_.front().text_offset < n_sent_bytes_) {
+    infos_.push_back(std::move(held_infos_.front()));
+    held_infos_.pop_front();
   }
 }
 
 void Choice::End(const char* finish, std::vector<Piece>& pieces) {
   const bool cut = std::string_view(finish) == "length";
   if (!stopped_by_string_) AddText(stop_.Finish(decoder_.Finish()), 0, pieces);
-  if (parser_) {
-    const auto end =
-        cut ? text::CompletionEnd::kCut : text::CompletionEnd::kTurnEnded;
-    for (const CompletionEvent& event : parser_->Finish(end)) {
-      AddEvent(event, pieces);
-    }
-  }
+  if (parser_) FinishParser(cut, pieces);
   finish_ = n_calls_ > 0 && !cut ? "tool_calls" : finish;
-  // Tokens whose text will never come (the end token, a stop string).
-  while (!held_infos_.empty() &&
-         held_infos_.front().text_offset < n_sent_bytes_) {
-    infos_.push_back(std::move(held_infos_.front()));
-    held_infos_.pop_front();
-  }
-  held_infos_.clear();
+  ReleaseInfos();
+  held_infos_.clear();  // text that will never come: the end, a stop string
 }
 
 void Choice::Fail(const TokenEvent& event) {
@@ -134,6 +174,7 @@ std::vector<Piece> Choice::Take(const TokenEvent& event) {
     const size_t n_reasoning = static_cast<size_t>(n_reasoning_tokens());
     const std::string certain = stop_.Token(event.token, text);
     const bool is_eos = stop_.reason() == text::StopReason::kEos;
+    CountReasoning(event.token, text);
     AddText(certain, 1, pieces);
     if (options_.logprobs && !is_eos) {
       held_infos_.push_back(
@@ -145,11 +186,7 @@ std::vector<Piece> Choice::Take(const TokenEvent& event) {
            .text_offset = n_decoded_bytes_});
     }
     if (!is_eos) n_decoded_bytes_ += text.size();
-    while (!held_infos_.empty() &&
-           held_infos_.front().text_offset < n_sent_bytes_) {
-      infos_.push_back(std::move(held_infos_.front()));
-      held_infos_.pop_front();
-    }
+    ReleaseInfos();
     if (stop_.reason() == text::StopReason::kStopString) {
       stopped_by_string_ = true;
       End("stop", pieces);

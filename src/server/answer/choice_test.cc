@@ -28,8 +28,11 @@ class ChoiceTest : public ::testing::Test {
   // Feeds the tokens of `text`, then an end; returns all pieces.
   std::vector<Piece> Feed(Choice& choice, const std::string& text,
                           engine::FinishReason finish) {
+    return Feed(choice, *tokenizer_->Encode(text), finish);
+  }
+  std::vector<Piece> Feed(Choice& choice, std::vector<int32_t> ids,
+                          engine::FinishReason finish) {
     std::vector<Piece> all;
-    auto ids = *tokenizer_->Encode(text);
     if (finish == engine::FinishReason::kStop) ids.push_back(kEos);
     for (size_t i = 0; i < ids.size() && choice.finish().empty(); ++i) {
       TokenEvent event;
@@ -40,6 +43,22 @@ class ChoiceTest : public ::testing::Test {
     }
     n_tokens_ = ids.size();
     return all;
+  }
+
+  // Character by character, so that no marker becomes its token.
+  std::vector<int32_t> Spell(const std::string& text) const {
+    std::vector<int32_t> ids;
+    for (size_t at = 0; at < text.size();) {
+      size_t n = 1;
+      while (at + n < text.size() &&
+             (static_cast<uint8_t>(text[at + n]) & 0xc0) == 0x80) {
+        ++n;
+      }
+      const auto some = *tokenizer_->Encode(text.substr(at, n));
+      ids.insert(ids.end(), some.begin(), some.end());
+      at += n;
+    }
+    return ids;
   }
 
   static std::string TextOf(const std::vector<Piece>& pieces,
@@ -116,30 +135,123 @@ constexpr char kCall[] =
     "<｜DSML｜parameter name=\"k\" string=\"false\">3</｜DSML｜parameter>\n"
     "</｜DSML｜invoke>\n</｜DSML｜tool_calls>";
 
-TEST_F(ChoiceTest, CallsAreWhole) {
+TEST_F(ChoiceTest, CallsOfAWholeAnswerAreWhole) {
   Choice choice(Options());
-  const auto pieces = Feed(choice, kCall, engine::FinishReason::kStop);
+  Feed(choice, kCall, engine::FinishReason::kStop);
   EXPECT_EQ(choice.content(), "ok");
   ASSERT_EQ(choice.calls().size(), 1u);
-  EXPECT_EQ(choice.calls()[0].text, "f");
+  EXPECT_EQ(choice.calls()[0].name, "f");
   EXPECT_EQ(choice.calls()[0].arguments, "{\"k\": 3}");
   EXPECT_EQ(choice.finish(), "tool_calls");
-  int n_calls = 0;
-  for (const Piece& piece : pieces) {
-    n_calls += piece.kind == Piece::Kind::kCall ? 1 : 0;
-  }
-  EXPECT_EQ(n_calls, 1);
 }
 
-TEST_F(ChoiceTest, HalfACallIsText) {
+TEST_F(ChoiceTest, HalfACallIsTextInAWholeAnswer) {
   const std::string whole(kCall);
   Choice choice(Options());
   const std::string half = whole.substr(0, whole.find("3</"));
-  const auto pieces = Feed(choice, half, engine::FinishReason::kLength);
+  Feed(choice, half, engine::FinishReason::kLength);
   EXPECT_TRUE(choice.calls().empty());
   EXPECT_EQ(choice.finish(), "length");
+  EXPECT_EQ(choice.content(), half);
+}
+
+// In a stream a call comes as it is written.
+TEST_F(ChoiceTest, ArgumentsComeInPieces) {
+  ChoiceOptions options = Options();
+  options.keep_text = false;
+  Choice choice(options);
+  std::string two(kCall);
+  const std::string call = two.substr(two.find("<｜DSML｜invoke"));
+  two.insert(two.find("</｜DSML｜tool_calls>"),
+             call.substr(0, call.find("</｜DSML｜tool_calls>")));
+  const auto value = two.rfind("3</");
+  two.replace(value, 1, "\"climb with the long red rope, please\"");
+  const auto pieces = Feed(choice, two, engine::FinishReason::kStop);
+  std::vector<std::string> names, arguments;
+  size_t n_pieces = 0;
   for (const Piece& piece : pieces) {
-    EXPECT_NE(piece.kind, Piece::Kind::kCall);
+    if (piece.kind == Piece::Kind::kCallBegin) {
+      EXPECT_EQ(piece.call_index, names.size());
+      names.push_back(piece.text);
+      arguments.emplace_back();
+    }
+    if (piece.kind == Piece::Kind::kCallArguments) {
+      ASSERT_EQ(piece.call_index + 1, names.size());
+      arguments.back() += piece.text;
+      ++n_pieces;
+    }
+  }
+  EXPECT_EQ(TextOf(pieces, Piece::Kind::kContent), "ok");
+  EXPECT_EQ(names, (std::vector<std::string>{"f", "f"}));
+  EXPECT_EQ(arguments[0], "{\"k\": 3}");
+  EXPECT_EQ(arguments[1], "{\"k\": \"climb with the long red rope, please\"}");
+  EXPECT_GT(n_pieces, 6u) << "token by token";
+  EXPECT_EQ(choice.finish(), "tool_calls");
+}
+
+TEST_F(ChoiceTest, AStreamEndsInsideACallAsItWasCut) {
+  ChoiceOptions options = Options();
+  options.keep_text = false;
+  const std::string whole(kCall);
+  const std::string half = whole.substr(0, whole.find("3</"));
+  Choice cut(options);
+  const auto pieces = Feed(cut, half, engine::FinishReason::kLength);
+  EXPECT_EQ(cut.finish(), "length");
+  EXPECT_EQ(TextOf(pieces, Piece::Kind::kCallBegin), "f");
+  EXPECT_EQ(TextOf(pieces, Piece::Kind::kCallArguments), "{\"k\": ");
+  EXPECT_EQ(TextOf(pieces, Piece::Kind::kContent), "ok") << "not twice";
+  // A turn that ends there is no call: what it was is told as text, too.
+  Choice ended(options);
+  const auto said = Feed(ended, half, engine::FinishReason::kStop);
+  EXPECT_EQ(ended.finish(), "stop");
+  EXPECT_EQ(TextOf(said, Piece::Kind::kContent), half);
+}
+
+// JSON may spell any marker; so may a text whose request forbids calls.
+TEST_F(ChoiceTest, TextOfAFormIsTakenAsItIs) {
+  const std::string spelled = "{\"a\": \"<think>" + std::string(kCall) +
+                              "<｜end▁of▁sentence｜></think>\"}";
+  for (const bool verbatim : {true, false}) {
+    ChoiceOptions options = Options();
+    options.verbatim = verbatim;
+    options.rules = {.calls = false, .eos = false};
+    Choice choice(options);
+    const auto pieces =
+        Feed(choice, Spell(spelled), engine::FinishReason::kStop);
+    EXPECT_EQ(choice.content(), spelled);
+    EXPECT_EQ(TextOf(pieces, Piece::Kind::kContent), spelled);
+    EXPECT_TRUE(choice.calls().empty());
+    EXPECT_EQ(choice.finish(), "stop");
+  }
+}
+
+// The token ends the reasoning, not ordinary tokens that spell it, and nothing
+// in the reasoning is a call.
+TEST_F(ChoiceTest, ConstrainedReasoningEndsWithItsToken) {
+  const int32_t think_end = *tokenizer_->IdOf(text::kThinkEnd);
+  const std::string reasoning = "a</think>b\n\n<｜DSML｜tool_calls>c";
+  std::vector<int32_t> ids = Spell(reasoning);
+  const auto n_reasoning = static_cast<int32_t>(ids.size()) + 1;
+  ids.push_back(think_end);
+  for (const int32_t id : Spell("{}</think>")) ids.push_back(id);
+  for (const bool has_stop : {false, true}) {
+    ChoiceOptions options = Options();
+    options.chat = text::ThinkingMode::kThinking;
+    options.reasoning_end = think_end;
+    options.verbatim = true;
+    options.logprobs = true;
+    // Holds text back over the token that ends the reasoning.
+    if (has_stop) options.stop.stop = {"c</think>{}!"};
+    Choice choice(options);
+    Feed(choice, ids, engine::FinishReason::kStop);
+    EXPECT_EQ(choice.reasoning(), reasoning);
+    EXPECT_EQ(choice.content(), "{}</think>");
+    EXPECT_EQ(choice.n_reasoning_tokens(), n_reasoning);
+    int32_t n_told = 0;
+    for (const TokenInfo& info : choice.TakeInfos()) {
+      n_told += info.is_reasoning ? 1 : 0;
+    }
+    EXPECT_EQ(n_told, n_reasoning);
   }
 }
 

@@ -159,18 +159,26 @@ class ChatFormat final : public OpenAiFormat {
            std::to_string(choice) + "_" + std::to_string(index);
   }
 
-  void WriteCall(const Piece& call, int choice, bool with_index,
+  // The members of a call but its index; the braces are the caller's.
+  void WriteCall(const std::string& id, const Call& call,
                  JsonWriter& json) const {
-    json.Object();
-    if (with_index) {
-      json.Key("index").Int(static_cast<int64_t>(call.call_index));
-    }
-    json.Key("id").String(CallId(choice, call.call_index));
-    json.Key("type").String("function");
+    json.Key("id").String(id).Key("type").String("function");
     json.Key("function").Object();
-    json.Key("name").String(call.text);
-    json.Key("arguments").String(call.arguments);
-    json.EndObject().EndObject();
+    json.Key("name").String(call.name);
+    json.Key("arguments").String(call.arguments).EndObject();
+  }
+
+  // The first piece of a call names it, those behind have more arguments.
+  void WriteCallPiece(int choice, const Piece& piece, JsonWriter& json) const {
+    json.Key("tool_calls").Array().Object();
+    json.Key("index").Int(static_cast<int64_t>(piece.call_index));
+    if (piece.kind == Piece::Kind::kCallBegin) {
+      WriteCall(CallId(choice, piece.call_index), {piece.text, ""}, json);
+    } else {
+      json.Key("function").Object();
+      json.Key("arguments").String(piece.text).EndObject();
+    }
+    json.EndObject().EndArray();
   }
 
   void WriteDelta(int choice, const Piece& piece, JsonWriter& json) const {
@@ -182,10 +190,9 @@ class ChatFormat final : public OpenAiFormat {
       case Piece::Kind::kContent:
         json.Key("content").String(piece.text);
         break;
-      case Piece::Kind::kCall:
-        json.Key("tool_calls").Array();
-        WriteCall(piece, choice, /*with_index=*/true, json);
-        json.EndArray();
+      case Piece::Kind::kCallBegin:
+      case Piece::Kind::kCallArguments:
+        WriteCallPiece(choice, piece, json);
         break;
     }
     json.EndObject();
@@ -206,8 +213,10 @@ class ChatFormat final : public OpenAiFormat {
     json.Key("refusal").Null();
     if (!choice.calls().empty()) {
       json.Key("tool_calls").Array();
-      for (const Piece& call : choice.calls()) {
-        WriteCall(call, index, /*with_index=*/false, json);
+      for (size_t i = 0; i < choice.calls().size(); ++i) {
+        json.Object();
+        WriteCall(CallId(index, i), choice.calls()[i], json);
+        json.EndObject();
       }
       json.EndArray();
     }

@@ -2,6 +2,7 @@
 #ifndef BELAY_SERVER_API_KEYS_H_
 #define BELAY_SERVER_API_KEYS_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ class ApiKeys {
   // The time depends on the length of what was sent alone, neither on how much
   // of a key it matches nor on which one.
   int Find(std::string_view authorization) const;
+  // The key of a number that Find gave.
+  const std::string& key(int number) const {
+    return keys_[static_cast<size_t>(number)];
+  }
 
  private:
   std::vector<std::string> keys_;

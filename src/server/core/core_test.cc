@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The canary finds what it should, and the engine's thread keeps its promises.
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -127,6 +128,7 @@ class RunnerTest : public ::testing::Test {
     RunnerOptions options;
     options.max_queue = max_queue;
     options.canary = CanaryMode::kOff;
+    options.log = [this](const std::string& line) { Note(line); };
     runner_ = std::make_unique<Runner>(
         std::move(options),
         [this](const std::function<void(double)>& progress) -> StatusOr<Model> {
@@ -148,6 +150,15 @@ class RunnerTest : public ::testing::Test {
     ASSERT_TRUE(done());
   }
 
+  void Note(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    log_.push_back(line);
+  }
+  std::vector<std::string> Log() {
+    const std::lock_guard lock(mutex_);
+    return log_;
+  }
+
   std::shared_ptr<Channel> MakeChannel() {
     return std::make_shared<Channel>([this] { ++n_wakes_; });
   }
@@ -161,6 +172,8 @@ class RunnerTest : public ::testing::Test {
 
   std::atomic<int> n_wakes_{0};
   FakeEngine* engine_ = nullptr;
+  std::mutex mutex_;
+  std::vector<std::string> log_;
   std::unique_ptr<Runner> runner_;
 };
 
@@ -253,12 +266,35 @@ TEST_F(RunnerTest, FaultsEndWhatRanAndNothingElse) {
   EXPECT_EQ(runner_->readiness().stage, Stage::kReady);
 }
 
+// Also without work: what the engine keeps is given back when others need it.
+TEST_F(RunnerTest, TheLogSaysWhatTheMemoryGuardDoes) {
+  StartRunner();
+  engine_->guard = engine::GuardState::kNoPrefixes;
+  Wait([&] { return Log().size() == 1; });
+  engine_->batch_limit = 1;
+  engine_->guard = engine::GuardState::kSmallBatch;
+  Wait([&] { return Log().size() == 2; });
+  engine_->batch_limit = 2;
+  Wait([&] { return Log().size() == 3; });
+  engine_->guard = engine::GuardState::kNormal;
+  Wait([&] { return Log().size() == 4; });
+  const auto log = Log();
+  const char* const want[] = {"no_prefixes, 2", "small_batch, 1",
+                              "small_batch, 2", "normal, 2"};
+  for (size_t i = 0; i < log.size(); ++i) {
+    EXPECT_EQ(log[i].find(std::string("memory guard: ") + want[i]), 0u)
+        << log[i];
+  }
+}
+
 TEST_F(RunnerTest, EndsWithWorkLeft) {
   StartRunner();
   engine_->is_paused = true;
   const auto channel = MakeChannel();
+  const int n_before = engine_->n_steps;
   ASSERT_TRUE(runner_->Submit({Ask(9)}, channel).ok());
-  Wait([&] { return engine_->n_steps > 0; });
+  // The next step may have begun before the request came.
+  Wait([&] { return engine_->n_steps > n_before + 1; });
   runner_.reset();
   const auto events = channel->Take();
   ASSERT_EQ(events.size(), 1u);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "diag/lang.h"
 #include "engine/environment.h"
@@ -33,8 +34,9 @@ class Exchange {
   diag::Lang lang() const { return lang_; }
   engine::Clock::time_point arrival() const { return arrival_; }
 
-  // The number of the API key that came with the request; -1 = none.
-  int key = -1;
+  // The API key that came with the request, owned by the server's list of keys;
+  // "" = none.
+  std::string_view key;
 
   // The words of an error or note in the client's language.
   std::string MessageOf(const Status& status) const {

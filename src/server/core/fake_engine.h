@@ -32,6 +32,8 @@ class FakeEngine final : public engine::Engine {
   std::atomic<int> n_faults{0};        // steps that will fail
   std::atomic<bool> is_paused{false};  // steps do nothing
   std::atomic<int> n_steps{0};         // that were made
+  std::atomic<engine::GuardState> guard{engine::GuardState::kNormal};
+  std::atomic<int32_t> batch_limit{2};
 
   StatusOr<engine::RequestId> Submit(engine::Request request) override {
     BELAY_RETURN_IF_ERROR(engine::CheckSampling(request.sampling));
@@ -48,7 +50,9 @@ class FakeEngine final : public engine::Engine {
 
   StatusOr<std::span<const engine::Event>> Step() override {
     events_.clear();
-    if (n_faults > 0) {
+    stats_.guard = guard;
+    stats_.batch_limit = batch_limit;
+    if (n_faults > 0 && HasWork()) {
       --n_faults;
       return absl::InternalError("the device is gone");
     }

@@ -50,6 +50,9 @@ void WriteEngine(const engine::EngineStats& s, std::string* out) {
          s.n_steps, out);
   Single("belay_prefill_tokens_total", "counter", "Prompt tokens computed",
          s.n_prefill_tokens, out);
+  Single("belay_generated_tokens_total", "counter",
+         "Tokens generated, counted as they are made", s.n_generated_tokens,
+         out);
   Single("belay_preemptions_total", "counter",
          "Running requests that had to wait again", s.n_preemptions, out);
   Family("belay_cache_pages", "gauge", "Cache pages of 128 tokens by state",
@@ -198,8 +201,8 @@ std::string Metrics::Text(const Gauges& gauges) const {
   Single("belay_cached_tokens_total", "counter",
          "Those of them that came from the prefix cache", n_cached_tokens_,
          &out);
-  Single("belay_completion_tokens_total", "counter", "Tokens generated",
-         n_completion_tokens_, &out);
+  Single("belay_completion_tokens_total", "counter",
+         "Tokens of the answers that have ended", n_completion_tokens_, &out);
   ttft_.Write("belay_ttft_seconds", "Time to the first token", &out);
   tpot_.Write("belay_tpot_seconds",
               "Time of a token after the first, averaged over an answer", &out);

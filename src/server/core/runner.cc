@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/runner.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -12,6 +14,10 @@ namespace {
 
 // A device that fails this often in a row will not come back by itself.
 constexpr int kMaxFailedSteps = 8;
+
+// Between steps without work, in which the engine looks at the machine's memory
+// and saves prefixes.
+constexpr auto kIdlePause = std::chrono::milliseconds(200);
 
 Status WithStage(const Status& status, const std::string& stage) {
   return WithContext(status, "canary " + stage);
@@ -113,6 +119,9 @@ void Runner::Fail(const Status& error) {
 }
 
 void Runner::Run() {
+  // The threads that it starts (the back end's team, the spill's) have the name
+  // from it: whoever looks at the process sees where the time goes.
+  pthread_setname_np(pthread_self(), "belay-engine");
   if (Load() && Test()) Serve();
   FailAll(MakeError(kApiDraining, ErrorFacts{}));
   WakeAll();
@@ -177,8 +186,9 @@ bool Runner::Test() {
 bool Runner::TakeCommands(std::deque<Command>& commands) {
   std::unique_lock lock(mutex_);
   const bool is_idle = !model_.engine->HasWork();
-  has_commands_.wait(lock,
-                     [&] { return stop_ || !is_idle || !commands_.empty(); });
+  has_commands_.wait_for(lock, kIdlePause, [&] {
+    return stop_ || !is_idle || !commands_.empty();
+  });
   commands.swap(commands_);
   return !stop_;
 }
@@ -314,7 +324,21 @@ void Runner::WakeAll() {
   touched_.clear();
 }
 
+// A line when the memory guard has changed what it does.
+void Runner::TellGuard(const engine::EngineStats& stats) {
+  const bool is_news = stats.guard != guard_ ||
+                       (stats.guard == engine::GuardState::kSmallBatch &&
+                        stats.batch_limit != batch_limit_);
+  guard_ = stats.guard;
+  batch_limit_ = stats.batch_limit;
+  if (!is_news || !options_.log) return;
+  options_.log("memory guard: " + std::string(engine::GuardStateName(guard_)) +
+               ", " + std::to_string(batch_limit_) + " requests at once, " +
+               std::to_string(stats.available_bytes >> 20) + " MiB available");
+}
+
 void Runner::Publish() {
+  TellGuard(model_.engine->stats());
   const std::lock_guard lock(mutex_);
   stats_ = model_.engine->stats();
   last_step_ = engine::Clock::now();

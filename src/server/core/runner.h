@@ -110,6 +110,7 @@ class Runner {
   void WakeAll();
   void Fail(const Status& error);
   void Publish();
+  void TellGuard(const engine::EngineStats& stats);
   void SetReadiness(const std::function<void(Readiness&)>& change);
 
   const RunnerOptions options_;
@@ -133,6 +134,8 @@ class Runner {
   std::unordered_map<engine::RequestId, Place> places_;
   std::vector<std::shared_ptr<Channel>> touched_;
   int n_failed_steps_ = 0;
+  engine::GuardState guard_ = engine::GuardState::kNormal;  // as told
+  int32_t batch_limit_ = 0;                                 // as told
 
   std::thread thread_;  // last: it uses all of the above
 };

@@ -31,10 +31,9 @@ function drawSpark() {
 
 function drawSpeed(now, last) {
   if (!last) return;
-  const name = 'belay_completion_tokens_total';
-  const live = 'belay_decode_tokens_total';
-  // Tokens as they are made when the server counts them, else as answers end.
-  const key = now.families.has(live) ? live : name;
+  // Counted as they are made; belay_completion_tokens_total counts when answers
+  // end.
+  const key = 'belay_generated_tokens_total';
   const n = (value(now.families, key) ?? 0) - (value(last.families, key) ?? 0);
   const speed = Math.max(0, n / ((now.at - last.at) / 1000));
   speeds.push(speed);

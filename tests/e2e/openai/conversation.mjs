@@ -87,16 +87,97 @@ const tests = {
     delete messages[0].tools;
     const stream = client.chat.completions.stream({
       model, messages, tools, temperature: 0 });
+    let pieces = 0;
+    stream.on('tool_calls.function.arguments.delta', () => ++pieces);
     const first = await stream.finalChatCompletion();
     assert.equal(first.choices[0].finish_reason, 'tool_calls');
     const call = first.choices[0].message.tool_calls[0];
     assert.equal(call.function.name, 'get_device_health');
+    assert.ok(pieces > 1, 'the arguments come in pieces');
     assert.deepEqual(JSON.parse(call.function.arguments), { device: 3 });
     messages.push(first.choices[0].message, {
       role: 'tool', tool_call_id: call.id, content: '{"health": "OK"}' });
     const second = await client.chat.completions.create({
       model, messages, tools, temperature: 0 });
     assert.ok(second.choices[0].message.content.length > 0);
+  },
+
+  // The client parses the answer by its schema and throws when it does not fit:
+  // the demo model was never trained on it, so what fits is held to it.
+  async 'JSON schema, whole and streamed'({ client }) {
+    const schema = {
+      type: 'object',
+      properties: {
+        name: { type: 'string', minLength: 1, maxLength: 12 },
+        age: { type: 'integer', minimum: 18, maximum: 99 },
+        kind: { enum: ['climber', 'belayer', null] },
+        tags: { type: 'array', items: { type: 'string', pattern: '^[a-z]{2,6}$' },
+          minItems: 1, maxItems: 3 },
+      },
+      required: ['name', 'age', 'kind', 'tags'],
+      additionalProperties: false,
+    };
+    const body = { model, messages: hello, temperature: 1, seed: 4,
+      max_tokens: 300, response_format: { type: 'json_schema',
+        json_schema: { name: 'person', strict: true, schema } } };
+    const check = (person) => {
+      assert.deepEqual(Object.keys(person), schema.required);
+      assert.ok(person.name.length >= 1 && [...person.name].length <= 12);
+      assert.ok(Number.isInteger(person.age));
+      assert.ok(person.age >= 18 && person.age <= 99);
+      assert.ok(schema.properties.kind.enum.includes(person.kind));
+      assert.ok(person.tags.length >= 1 && person.tags.length <= 3);
+      person.tags.forEach((tag) => assert.match(tag, /^[a-z]{2,6}$/));
+    };
+    const whole = await client.chat.completions.parse(body);
+    assert.equal(whole.choices[0].finish_reason, 'stop');
+    check(whole.choices[0].message.parsed);
+    const stream = client.chat.completions.stream(body);
+    const streamed = await stream.finalChatCompletion();
+    check(JSON.parse(streamed.choices[0].message.content));
+    // The same seed: the same text either way.
+    assert.equal(streamed.choices[0].message.content,
+      whole.choices[0].message.content);
+    const object = await client.chat.completions.create({ ...body,
+      max_tokens: 200, response_format: { type: 'json_object' } });
+    const { content } = object.choices[0].message;
+    assert.ok(content.trimStart().startsWith('{'), content);
+    if (object.choices[0].finish_reason === 'stop') JSON.parse(content);
+    await assert.rejects(
+      client.chat.completions.create({ ...body, response_format: {
+        type: 'json_schema', json_schema: { name: 'n', schema: { not: {} } } } }),
+      (e) => e instanceof OpenAI.BadRequestError && e.code === 'GRAM-002');
+  },
+
+  async 'a tool that must be called'({ client }) {
+    const tools = [{ type: 'function', function: { name: 'set_rope',
+      strict: true, parameters: { type: 'object', properties: {
+        length_m: { type: 'integer', minimum: 10, maximum: 80 },
+        colour: { type: 'string', enum: ['red', 'blue'] } },
+      required: ['length_m', 'colour'], additionalProperties: false } } }];
+    const answer = await client.chat.completions.create({
+      model, messages: hello, tools, temperature: 0, max_tokens: 300,
+      parallel_tool_calls: false,
+      tool_choice: { type: 'function', function: { name: 'set_rope' } } });
+    const [call] = answer.choices[0].message.tool_calls;
+    assert.equal(call.function.name, 'set_rope');
+    const { length_m: length, colour } = JSON.parse(call.function.arguments);
+    assert.ok(length >= 10 && length <= 80);
+    assert.ok(['red', 'blue'].includes(colour));
+  },
+
+  async 'log probabilities, streamed'({ client }) {
+    const stream = await client.chat.completions.create({
+      model, messages: hello, temperature: 0, stream: true, logprobs: true,
+      top_logprobs: 1 });
+    let text = '';
+    for await (const chunk of stream) {
+      for (const t of chunk.choices[0]?.logprobs?.content ?? []) {
+        text += t.token;
+        assert.ok(t.logprob <= 0 && t.top_logprobs.length === 1);
+      }
+    }
+    assert.equal(text, HELLO);
   },
 
   async 'log probabilities'({ client }) {

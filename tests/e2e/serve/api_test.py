@@ -216,15 +216,25 @@ class ChatTest(unittest.TestCase):
         self.assertEqual(call["function"]["name"], "get_device_health")
         self.assertEqual(json.loads(call["function"]["arguments"]),
                          {"device": 3})
-        # Streamed: the same call, as a delta.
+        # Streamed: the same call, named first, then its arguments in pieces.
         calls = []
         for event in server.events(CHAT, {"messages": messages, "tools": tools,
                                           "temperature": 0}):
             if event != "[DONE]":
                 delta = json.loads(event)["choices"][0]["delta"]
                 calls += delta.get("tool_calls", [])
-        self.assertEqual([(c["index"], c["function"]) for c in calls],
-                         [(0, call["function"])])
+        self.assertEqual({c["index"] for c in calls}, {0})
+        self.assertEqual((calls[0]["type"], calls[0]["function"]),
+                         ("function", {"name": "get_device_health",
+                                       "arguments": ""}))
+        self.assertTrue(calls[0]["id"])
+        self.assertGreater(len(calls), 2)
+        for piece in calls[1:]:
+            self.assertEqual(set(piece), {"index", "function"})
+            self.assertEqual(set(piece["function"]), {"arguments"})
+        self.assertEqual(
+            "".join(c["function"]["arguments"] for c in calls),
+            call["function"]["arguments"])
         # The answer to the result.
         messages = messages + [choice["message"], {
             "role": "tool", "tool_call_id": call["id"],
@@ -234,6 +244,30 @@ class ChatTest(unittest.TestCase):
         # Without leave to call there is no call.
         answer = server.chat(messages[:2], tools=tools, tool_choice="none")
         self.assertNotIn("tool_calls", answer["choices"][0]["message"])
+
+    def test_a_streamed_call_that_the_limit_cuts(self):
+        with open(os.path.join(ROOT, "examples/tool_call.json"),
+                  encoding="utf-8") as f:
+            messages = json.load(f)
+        tools = messages[0].pop("tools")
+        body = {"messages": messages, "tools": tools, "temperature": 0}
+        n_whole = server.post(CHAT, body)["usage"]["completion_tokens"]
+        seen = set()
+        for limit in range(n_whole - 14, n_whole):
+            calls, content, finish = [], "", None
+            for event in server.events(CHAT, body | {"max_tokens": limit}):
+                if event == "[DONE]":
+                    break
+                choice = json.loads(event)["choices"][0]
+                calls += choice["delta"].get("tool_calls", [])
+                content += choice["delta"].get("content") or ""
+                finish = choice["finish_reason"] or finish
+            self.assertEqual(finish, "length")
+            # What was sent as a call is not sent again as text.
+            if calls:
+                self.assertNotIn("parameter", content)
+            seen.add(bool(calls))
+        self.assertIn(True, seen)
 
     def test_prefixes_are_counted(self):
         content = "Tell me about error 507034. " * 30
