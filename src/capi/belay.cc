@@ -92,6 +92,7 @@ void belay_model_options_init(belay_model_options* options) {
   options->backend = "cpu";
   options->max_context = 4096;
   options->prefix_bytes = uint64_t{64} << 20;
+  options->max_batch = 1;
 }
 
 belay_status belay_model_load(const char* path,
@@ -103,8 +104,9 @@ belay_status belay_model_load(const char* path,
       return Misuse("belay_model_load", "path and model");
     }
     const auto read = Read(options, belay_model_options_init);
-    if (read.backend == nullptr || read.max_context < 1) {
-      return Misuse("belay_model_options", "a backend, max_context >= 1");
+    if (read.backend == nullptr || read.max_context < 1 || read.max_batch < 1) {
+      return Misuse("belay_model_options",
+                    "a backend, max_context >= 1, max_batch >= 1");
     }
     BELAY_ASSIGN_OR_RETURN(auto loaded, belay::capi::LoadModel(path, read));
     *model = new belay_model{std::move(loaded)};

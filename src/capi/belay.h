@@ -17,10 +17,12 @@
  * Every struct has a function that fills in its defaults, and its first member
  * is its size, so that later versions can add members at the end.
  *
- * Threads: a model may be shared by threads; generation is one at a time, the
- * others wait. A session belongs to one thread at a time, but for
- * belay_session_cancel, which any thread may call. No function is for signal
- * handlers.
+ * Threads: a model may be shared by threads. Up to max_batch sessions generate
+ * at once, each on the thread that called belay_generate, and share every step;
+ * more of them wait for their turn, first come, first served. What a session
+ * says does not depend on who runs beside it. A session belongs to one thread
+ * at a time, but for belay_session_cancel, which any thread may call. No
+ * function is for signal handlers.
  *
  * No exception and no abort leaves these functions for anything that input,
  * files or memory can cause.
@@ -69,12 +71,17 @@ typedef struct belay_model_options {
   uint64_t memory_bytes; /* for caches and activations; 0 = no limit */
   uint64_t prefix_bytes; /* of it for kept prefixes: a session that goes on, or
                             two with a common beginning, compute it once */
+  int32_t max_batch;     /* sessions that generate at once, each with caches of
+                            max_context; default 1 */
 } belay_model_options;
 
 BELAY_API void belay_model_options_init(belay_model_options* options);
 
 /* Opens the checkpoint in the folder `path`, checks and binds its weights and
- * places all memory. `options` may be NULL. *model is NULL after an error. */
+ * places all memory. The folder is in the official layout: config.json,
+ * *.safetensors and tokenizer.json. GGUF files and folders of `belay pack` are
+ * not taken here: the error names the file that is missing. `options` may be
+ * NULL. *model is NULL after an error. */
 BELAY_API belay_status belay_model_load(const char* path,
                                         const belay_model_options* options,
                                         belay_model** model);
@@ -131,8 +138,9 @@ typedef enum belay_piece {
 } belay_piece;
 
 /* Called on the thread of belay_generate with each piece of text as it becomes
- * certain; `text` ends with a zero that n_bytes does not count. Anything but 0
- * ends the generation. Must not call into the same session, but for cancel. */
+ * certain, while other sessions go on; `text` ends with a zero that n_bytes
+ * does not count. Anything but 0 ends the generation. Must not call into the
+ * same session, but for cancel. */
 typedef int (*belay_text_fn)(void* user, belay_piece piece, const char* text,
                              size_t n_bytes);
 

@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "capi/belay.h"
@@ -132,6 +136,67 @@ TEST_F(CapiTest, CancelFromTheCallbackEndsIt) {
   ASSERT_EQ(Say("user", "Again"), BELAY_OK);
   Answer();
   EXPECT_EQ(result_.n_generated, 3);
+}
+
+// Four threads on a batch of two: every answer is that of a session alone, and
+// some of them ran side by side.
+TEST(CapiBatchTest, SessionsGenerateAtOnce) {
+  belay_model_options options;
+  belay_model_options_init(&options);
+  options.max_context = 512;
+  options.max_batch = 2;
+  belay_model* model = nullptr;
+  ASSERT_EQ(belay_model_load("data/demo", &options, &model), BELAY_OK)
+      << belay_last_error();
+  const std::string questions[] = {"Hello!", "What is error 507034?",
+                                   "Who are you?", "What is 43 + 37?"};
+  struct Talk {
+    std::string text;
+    std::atomic<int>* n_running = nullptr;
+    std::atomic<int>* n_most = nullptr;
+    bool has_begun = false;
+  };
+  std::atomic<int> n_running{0};
+  std::atomic<int> n_most{0};
+  const auto on_text = [](void* user, belay_piece, const char* text,
+                          size_t n_bytes) {
+    auto* talk = static_cast<Talk*>(user);
+    talk->text.append(text, n_bytes);
+    if (!std::exchange(talk->has_begun, true)) ++*talk->n_running;
+    *talk->n_most = std::max(talk->n_most->load(), talk->n_running->load());
+    return 0;
+  };
+  const auto ask = [&](const std::string& question) {
+    belay_session* session = nullptr;
+    EXPECT_EQ(belay_session_new(model, &session), BELAY_OK);
+    EXPECT_EQ(belay_session_message(session, "user", question.data(),
+                                    question.size()),
+              BELAY_OK);
+    belay_generate_options generate;
+    belay_generate_options_init(&generate);
+    generate.max_tokens = 40;
+    Talk talk = {.text = {}, .n_running = &n_running, .n_most = &n_most};
+    EXPECT_EQ(belay_generate(session, &generate, on_text, &talk, nullptr),
+              BELAY_OK)
+        << belay_last_error();
+    --n_running;
+    belay_session_free(session);
+    return talk.text;
+  };
+  std::vector<std::string> alone;
+  for (const std::string& question : questions) alone.push_back(ask(question));
+  EXPECT_EQ(n_most.load(), 1);
+  for (int round = 0; round < 20 && n_most < 2; ++round) {
+    std::vector<std::string> together(4);
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] { together[i] = ask(questions[i]); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(together, alone);
+  }
+  EXPECT_GE(n_most.load(), 2);
+  belay_model_free(model);
 }
 
 TEST_F(CapiTest, ErrorsAreValuesWithAnId) {

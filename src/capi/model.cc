@@ -48,16 +48,17 @@ StatusOr<std::shared_ptr<Model>> LoadModel(const std::string& folder,
                             model->checkpoint->ReleasePages();
                           }));
   engine::EngineOptions engine_options;
-  engine_options.n_slots = 1;
+  engine_options.n_slots = options.max_batch;
   engine_options.max_context =
       std::min<int64_t>(options.max_context, config.max_positions);
   engine_options.budget_bytes = options.memory_bytes;
   engine_options.prefix_cache_bytes = options.prefix_bytes;
   BELAY_ASSIGN_OR_RETURN(
-      model->engine,
+      auto engine,
       engine::Engine::Create({&config, model->weights.get(),
                               model->backend.get(), &model->communicator},
                              engine_options));
+  model->pump = std::make_unique<Pump>(std::move(engine));
   return model;
 }
 

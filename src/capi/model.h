@@ -5,15 +5,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "capi/belay.h"
+#include "capi/pump.h"
 #include "checkpoint/checkpoint.h"
-#include "engine/engine.h"
 #include "model/weights.h"
 #include "ops/backend.h"
 #include "ops/communicator.h"
@@ -29,8 +28,7 @@ struct Model {
   std::unique_ptr<ops::Backend> backend;
   std::unique_ptr<model::ModelWeights> weights;
   ops::SingleRank communicator;
-  std::unique_ptr<engine::Engine> engine;
-  std::mutex mutex;  // of the engine
+  std::unique_ptr<Pump> pump;  // has the engine
 
   std::shared_ptr<const text::Tokenizer> tokenizer;
   text::EncodingRevision revision = text::EncodingRevision::kInitial;

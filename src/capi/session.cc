@@ -134,40 +134,25 @@ StatusOr<std::vector<int32_t>> Session::Prompt(
 }
 
 Status Session::Run(engine::Request request, Answer& answer) {
-  const std::lock_guard<std::mutex> lock(model_->mutex);
-  engine::Engine& engine = *model_->engine;
-  BELAY_ASSIGN_OR_RETURN(const engine::RequestId id,
-                         engine.Submit(std::move(request)));
   const auto& eos = model_->eos_ids;
-  Status failed;
-  while (engine.HasWork()) {
-    if (cancelled_) engine.Cancel(id);
-    const auto events = engine.Step();
-    if (!events.ok()) {
-      // The request must not be left in the engine.
-      engine.Cancel(id);
-      if (!failed.ok()) return failed;  // the fault stays
-      failed = events.status();
-      continue;
+  const auto on_event = [&](const engine::Event& event) {
+    if (event.n_cached_tokens > 0) answer.n_cached = event.n_cached_tokens;
+    if (event.finish != engine::FinishReason::kNone) {
+      answer.finish = event.finish;
     }
-    for (const engine::Event& event : *events) {
-      if (event.n_cached_tokens > 0) answer.n_cached = event.n_cached_tokens;
-      const bool is_eos =
-          std::find(eos.begin(), eos.end(), event.token) != eos.end();
-      if (is_eos) {
-        answer.tokens.push_back(event.token);
-      } else if (event.token >= 0 && !answer.Take(event.token)) {
-        engine.Cancel(id);
-      }
-      if (event.finish != engine::FinishReason::kNone) {
-        answer.finish = event.finish;
-      }
+    if (event.token < 0) return true;
+    if (std::find(eos.begin(), eos.end(), event.token) == eos.end()) {
+      return answer.Take(event.token);
     }
-  }
-  if (failed.ok() && answer.finish == engine::FinishReason::kError) {
+    answer.tokens.push_back(event.token);
+    return true;
+  };
+  BELAY_RETURN_IF_ERROR(
+      model_->pump->Run(std::move(request), cancelled_, on_event));
+  if (answer.finish == engine::FinishReason::kError) {
     return MakeError(kEngNotFinite, ErrorFacts{});
   }
-  return failed;
+  return absl::OkStatus();
 }
 
 StatusOr<belay_result> Session::Generate(const belay_generate_options& options,
