@@ -7,7 +7,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 .DEFAULT_GOAL := build
 # The steps depend on each other; ninja and ctest do their work in parallel.
 .NOTPARALLEL:
-.PHONY: build demo test check bench bench-peers soak format clean bootstrap help
+.PHONY: build demo test check bench bench-peers bench-serve soak format clean bootstrap help
 
 ## build: the release build, in build/release
 build: build/release/build.ninja
@@ -38,6 +38,10 @@ bench: build
 ## bench-peers: the same GGUF files in llama.cpp, the router in ONNX Runtime; needs npm
 bench-peers: build
 	@scripts/bench_peers
+
+## bench-serve: TTFT of shared prefixes, 16 requests at once, drafts; on "small"
+bench-serve: build
+	@scripts/bench_serve
 
 ## soak: ten minutes of random load with dying clients; SOAK_SECONDS=120
 SOAK_SECONDS ?= 600
