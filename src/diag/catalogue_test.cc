@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/error_ids.h"
+#include "base/error_ids_toolkit.h"
 #include "base/file.h"
 #include "diag/catalogue_parse.h"
 #include "diag/embedded.h"
@@ -39,6 +40,7 @@ std::vector<ErrorId> CodeIds() {
   std::vector<ErrorId> ids;
 #define BELAY_ADD_ID(name, text, code) ids.push_back(name);
   BELAY_ERROR_IDS(BELAY_ADD_ID)
+  BELAY_TOOLKIT_ERROR_IDS(BELAY_ADD_ID)
 #undef BELAY_ADD_ID
   return ids;
 }
