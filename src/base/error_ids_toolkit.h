@@ -13,7 +13,9 @@ namespace belay {
 #define BELAY_TOOLKIT_ERROR_IDS(X)                                                \
   /* LOGS: diagnosis of logs; 020 on: what it finds (data/catalogue/pitfalls) */  \
   X(kLogsBadArchive,       "LOGS-001", kDataLoss)          /* damaged, or no archive */ \
-  X(kLogsArchiveLimit,     "LOGS-002", kResourceExhausted) /* warning: unpacks to too much */
+  X(kLogsArchiveLimit,     "LOGS-002", kResourceExhausted) /* warning: unpacks to too much */ \
+  /* DOCT: the environment check; 010 on: what it finds, likewise */              \
+  X(kDoctBadBundle,        "DOCT-001", kDataLoss)          /* not a recorded machine */
 // clang-format on
 
 #define BELAY_DECLARE_ERROR_ID(name, text, status_code) \

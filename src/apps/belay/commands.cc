@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/belay/commands.h"
 
+#include "apps/belay/doctor/doctor.h"
 #include "apps/belay/logs/logs.h"
 #include "apps/belay/sim/sim.h"
 
@@ -17,6 +18,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddBench(app, context);
   AddLoadTest(app, context);
   AddSim(app, context);
+  AddDoctor(app, context);
   AddLogs(app, context);
   AddInspect(app, context);
   AddMakeModel(app, context);

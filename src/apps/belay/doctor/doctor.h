@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef BELAY_APPS_BELAY_DOCTOR_DOCTOR_H_
+#define BELAY_APPS_BELAY_DOCTOR_DOCTOR_H_
+
+#include "apps/belay/shell/context.h"
+
+namespace belay::apps {
+
+// `belay doctor`.
+void AddDoctor(CLI::App& app, Context& context);
+
+}  // namespace belay::apps
+
+#endif  // BELAY_APPS_BELAY_DOCTOR_DOCTOR_H_

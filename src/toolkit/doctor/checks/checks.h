@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks: each reads facts and the machine and adds what is wrong. What an
+// id means, why it matters and the fix in words are in the catalogue.
+#ifndef BELAY_TOOLKIT_DOCTOR_CHECKS_CHECKS_H_
+#define BELAY_TOOLKIT_DOCTOR_CHECKS_CHECKS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "diag/catalogue.h"
+#include "toolkit/doctor/facts/facts.h"
+#include "toolkit/doctor/machine/machine.h"
+
+namespace belay::doctor {
+
+struct Finding {
+  std::string id;        // catalogue entry
+  std::string where;     // file, command or variable that was read
+  std::string evidence;  // what stood there, and what was expected
+  std::string command;   // a shell command that mends it, or shows more; or ""
+};
+
+// What all checks share.
+struct Patient {
+  Machine& machine;
+  const Facts& facts;
+  const diag::Catalogue& catalogue;
+  std::string model;  // folder of a checkpoint; "" = none
+  std::vector<Finding> findings;
+
+  void Add(std::string id, std::string where, std::string evidence,
+           std::string command) {
+    findings.push_back({std::move(id), std::move(where), std::move(evidence),
+                        std::move(command)});
+  }
+};
+
+void CheckDevices(Patient& patient);    // host: nodes, npu-smi, health, PCIe
+void CheckTuning(Patient& patient);     // host: limits, memory, NUMA, CPU
+void CheckVersions(Patient& patient);   // host: driver, firmware, CANN
+void CheckContainer(Patient& patient);  // container: mounts
+void CheckToolkit(Patient& patient);    // cann: layout, libraries, kernels
+void CheckPackages(Patient& patient);   // python
+void CheckVariables(Patient& patient);  // cann: environment variables
+void CheckNetwork(Patient& patient);    // network
+void CheckModel(Patient& patient);      // model
+
+}  // namespace belay::doctor
+
+#endif  // BELAY_TOOLKIT_DOCTOR_CHECKS_CHECKS_H_
