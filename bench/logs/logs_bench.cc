@@ -77,3 +77,5 @@ BENCHMARK(ServerOutput)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace belay::logs
+
+BENCHMARK_MAIN();

@@ -140,7 +140,8 @@ TEST_F(LogsTest, Errors) {
   EXPECT_EQ(missing.code, 3);
   EXPECT_THAT(missing.err, HasSubstr("SYS-001"));
   // What can be read of a damaged archive counts.
-  const Result damaged = Logs({Write("x.gz", "\x1f\x8b damaged")});
+  const Result damaged = Logs(
+      {Write("x.gz", std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03 damaged", 18))});
   EXPECT_EQ(damaged.code, 0);
   EXPECT_THAT(damaged.err, HasSubstr("LOGS-001"));
 }
