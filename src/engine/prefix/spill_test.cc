@@ -33,11 +33,7 @@ class SpillTest : public EngineTest {
               ::testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::remove_all(folder_);
   }
-  void TearDown() override {
-    // A reader that was given up may still be at a file.
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   SpillOptions Options() const {
     return {.folder = folder_,
@@ -256,11 +252,18 @@ class SlowDiskTest : public SpillTest {
     }
     std::filesystem::remove(path_);
     ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
-    writer_ = std::make_unique<ScopedFd>(open(path_.c_str(), O_RDWR));
-    ASSERT_GE(writer_->get(), 0);
     engine_ = Make(options);
     slow_ = Submit(*engine_, Prompt(200), 3);
     Step(*engine_);
+    // Both wait here for each other: were the FIFO released before the reader
+    // has come to it, the reader would wait for a writer without end.
+    writer_ = std::make_unique<ScopedFd>(open(path_.c_str(), O_WRONLY));
+    ASSERT_GE(writer_->get(), 0);
+  }
+  void TearDown() override {
+    Release();
+    engine_.reset();  // may still be writing files
+    SpillTest::TearDown();
   }
   // The disk answers, with a file of no bytes.
   void Release() { writer_.reset(); }
