@@ -86,6 +86,23 @@ std::vector<int> CheckReduction(Phase1& call, const aclTensor* self,
   return axes;
 }
 
+// The axis that dim names; -1 once the call is refused.
+int CheckAxis(Phase1& call, const aclTensor* self, int64_t dim) {
+  if (!call.ok()) return -1;
+  const int axis = FrontAxis(dim, self->rank());
+  call.Require(axis >= 0 && self->rank() > 0, "dim does not exist");
+  return call.ok() ? axis : -1;
+}
+
+// The same for an operator whose lines along the axis keep their places.
+int CheckLines(Phase1& call, const aclTensor* self, aclTensor* out,
+               int64_t dim) {
+  call.In(self, "self").Out(out, "out");
+  NeedsNumber(call, self, "self");
+  SameShape(call, self, out, "self and out");
+  return CheckAxis(call, self, dim);
+}
+
 // f(first in out, first in in) for each line along the axis.
 template <typename F>
 void EachLine(const Array& in, const Array& out, int axis, const F& f) {
@@ -157,12 +174,8 @@ aclnnStatus aclnnCumsumGetWorkspaceSize(const aclTensor* self, int64_t dim,
                                         uint64_t* workspaceSize,
                                         aclOpExecutor** executor) {
   cannsim::Phase1 call("aclnnCumsum", workspaceSize, executor);
-  call.In(self, "self").Out(out, "out");
-  cannsim::NeedsNumber(call, self, "self");
-  cannsim::SameShape(call, self, out, "self and out");
-  if (!call.ok()) return call.Finish(nullptr);
-  const int axis = cannsim::FrontAxis(dim, self->rank());
-  call.Require(axis >= 0 && self->rank() > 0, "dim does not exist");
+  const int axis = cannsim::CheckLines(call, self, out, dim);
+  if (axis < 0) return call.Finish(nullptr);
   call.Require(out->dtype == dtype, "out is not of dtype");
   return call.Finish([axis](const cannsim::Arrays& a) {
     const auto i = static_cast<size_t>(axis);
@@ -186,10 +199,8 @@ aclnnStatus aclnnArgMaxGetWorkspaceSize(const aclTensor* self, int64_t dim,
   call.In(self, "self").Out(out, "out");
   cannsim::NeedsNumber(call, self, "self");
   cannsim::NeedsIndex(call, out, "out");
-  if (!call.ok()) return call.Finish(nullptr);
-  const int axis = cannsim::FrontAxis(dim, self->rank());
-  call.Require(axis >= 0 && self->rank() > 0, "dim does not exist");
-  if (call.ok()) {
+  const int axis = cannsim::CheckAxis(call, self, dim);
+  if (axis >= 0) {
     call.Require(cannsim::Reduced(self->dims, {axis}, keepdim) == out->dims &&
                      self->dims[static_cast<size_t>(axis)] > 0,
                  "out has another shape than what is left of self");
@@ -216,12 +227,8 @@ aclnnStatus aclnnArgsortGetWorkspaceSize(const aclTensor* self, int64_t dim,
                                          uint64_t* workspaceSize,
                                          aclOpExecutor** executor) {
   cannsim::Phase1 call("aclnnArgsort", workspaceSize, executor);
-  call.In(self, "self").Out(out, "out");
-  cannsim::NeedsNumber(call, self, "self");
-  cannsim::SameShape(call, self, out, "self and out");
-  if (!call.ok()) return call.Finish(nullptr);
-  const int axis = cannsim::FrontAxis(dim, self->rank());
-  call.Require(axis >= 0 && self->rank() > 0, "dim does not exist");
+  const int axis = cannsim::CheckLines(call, self, out, dim);
+  if (axis < 0) return call.Finish(nullptr);
   call.Require(out->dtype == ACL_INT64, "out must be INT64");
   return call.Finish([axis, descending](const cannsim::Arrays& a) {
     const auto i = static_cast<size_t>(axis);
