@@ -92,6 +92,11 @@ function(belay_test_program TARGET LABEL TIMEOUT SOURCES LINK)
   target_include_directories(${TARGET} PRIVATE "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(${TARGET} PRIVATE
     ${LINK} belay_flags GTest::gtest_main GTest::gmock)
+  # The code under test keeps its own level; of a test, the macros take the
+  # compiler's time, and its own speed does not matter.
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${TARGET} PRIVATE -O1)
+  endif()
   add_test(NAME ${TARGET} COMMAND ${TARGET}
            WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
   belay_test_properties(${TARGET} ${LABEL} ${TIMEOUT})
