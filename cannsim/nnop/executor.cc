@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -113,6 +114,16 @@ Phase1& Phase1::NotNull(const void* argument, const char* what) {
 
 Phase1& Phase1::Require(bool condition, const std::string& otherwise) {
   if (!condition) Complain(ACLNN_ERR_PARAM_INVALID, otherwise);
+  return *this;
+}
+
+Phase1& Phase1::OnlyOn(std::initializer_list<Generation> generations) {
+  const Profile& profile = *cannsim_profile();
+  if (std::find(generations.begin(), generations.end(), profile.generation) ==
+      generations.end()) {
+    Complain(ACLNN_ERR_INNER_FIND_KERNEL_ERROR,
+             fmt::format("there is no kernel of it for {}", profile.name));
+  }
   return *this;
 }
 

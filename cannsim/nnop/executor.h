@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,9 @@ class Phase1 {
   // Other arguments that must not be null.
   Phase1& NotNull(const void* argument, const char* what);
   Phase1& Require(bool condition, const std::string& otherwise);
+  // 561003 on any other generation: no kernel was built for it. Comes before
+  // all other checks, as a client that only probes expects.
+  Phase1& OnlyOn(std::initializer_list<Generation> generations);
 
   bool ok() const { return code_ == ACLNN_SUCCESS; }
   aclnnStatus Finish(Kernel kernel);

@@ -3,6 +3,8 @@
 #ifndef BELAY_CANNSIM_OPS_DEFINE_H_
 #define BELAY_CANNSIM_OPS_DEFINE_H_
 
+#include <initializer_list>
+
 #include "cannsim/nnop/executor.h"
 #include "cannsim/ops/element.h"
 #include "cannsim/ops/walk.h"
@@ -16,6 +18,10 @@
   }
 
 namespace cannsim {
+
+// The three generations that have operators of DeepSeek-V4, for OnlyOn.
+inline constexpr std::initializer_list<Generation> kNpus = {
+    Generation::kA2, Generation::kA3, Generation::kA5};
 
 // Each says what is wrong with which argument (161002).
 inline void NeedsNumber(Phase1& call, const aclTensor* t, const char* what) {

@@ -24,16 +24,39 @@ void Put(char* base, int64_t at, T value) {
   std::memcpy(base + at * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
-// Through a float that keeps the fact of having been inexact in its last bit,
-// so that the second rounding cannot see a false tie.
-uint16_t F16FromF64(double x) {
+// A float that keeps the fact of having been inexact in its last bit, so that
+// a second rounding cannot see a false tie.
+float OddFloat(double x) {
   auto f = static_cast<float>(x);
   if (static_cast<double>(f) != x && std::isfinite(f)) {
     uint32_t bits = std::bit_cast<uint32_t>(f);
     if (std::abs(static_cast<double>(f)) > std::abs(x)) --bits;
     f = std::bit_cast<float>(bits | 1U);
   }
-  return belay::F16FromF32(f);
+  return f;
+}
+
+uint16_t F16FromF64(double x) { return belay::F16FromF32(OddFloat(x)); }
+
+// The upper half of an FP16, rounded from the double at once; saturates.
+uint8_t E5m2FromF64(double x) {
+  constexpr double kMax = 57344;
+  if (std::isnan(x)) return 0x7f;
+  const double size = std::min(std::abs(x), kMax);
+  int exponent = 0;
+  std::frexp(size, &exponent);
+  // Two bits behind the first; below 2^-14 in steps of 2^-16.
+  const int step = std::max(exponent - 3, -16);
+  const double rounded =
+      std::ldexp(std::nearbyint(std::ldexp(size, -step)), step);
+  return static_cast<uint8_t>(
+      F16FromF64(std::copysign(std::min(rounded, kMax), x)) >> 8);
+}
+
+// Scales are powers of two: the code of the nearest one not above.
+uint8_t E8m0FromF64(double x) {
+  if (!(x > 0) || !std::isfinite(x)) return x == 0 ? 0 : belay::kE8m0Nan;
+  return static_cast<uint8_t>(std::clamp(std::ilogb(x) + 127, 0, 254));
 }
 
 // Towards zero, and no further than the type goes; NaN becomes 0.
@@ -126,6 +149,16 @@ double LoadF(const Array& array, int64_t at) {
       return belay::F32FromBf16(Get<uint16_t>(array.base, at));
     case ACL_DOUBLE:
       return Get<double>(array.base, at);
+    case ACL_FLOAT8_E4M3FN:
+      return belay::F32FromE4m3(Get<uint8_t>(array.base, at));
+    case ACL_FLOAT8_E5M2:  // the upper half of an FP16
+      return belay::F32FromF16(
+          static_cast<uint16_t>(Get<uint8_t>(array.base, at) << 8));
+    case ACL_FLOAT8_E8M0:
+      return belay::F32FromE8m0(Get<uint8_t>(array.base, at));
+    case ACL_FLOAT4_E2M1:
+      return belay::F32FromE2m1(
+          static_cast<uint8_t>(Nibble(array.base, at) & 15));
     default:
       return static_cast<double>(LoadI(array, at));
   }
@@ -169,6 +202,18 @@ void StoreF(const Array& array, int64_t at, double value) {
       return;
     case ACL_DOUBLE:
       Put(array.base, at, value);
+      return;
+    case ACL_FLOAT8_E4M3FN:
+      Put(array.base, at, belay::E4m3FromF32(OddFloat(value)));
+      return;
+    case ACL_FLOAT8_E5M2:
+      Put(array.base, at, E5m2FromF64(value));
+      return;
+    case ACL_FLOAT8_E8M0:
+      Put(array.base, at, E8m0FromF64(value));
+      return;
+    case ACL_FLOAT4_E2M1:
+      PutNibble(array.base, at, belay::E2m1FromF32(OddFloat(value)));
       return;
     case ACL_BOOL:
       Put<uint8_t>(array.base, at, value != 0 ? 1 : 0);

@@ -15,7 +15,8 @@ bool IsFloat(aclDataType dtype);    // FLOAT, FLOAT16, BF16, DOUBLE
 bool IsInteger(aclDataType dtype);  // of 8 to 64 bits, signed or not
 bool IsNumber(aclDataType dtype);   // either, or BOOL
 
-// `at` counts elements from the array's first.
+// `at` counts elements from the array's first. Knows the dtypes above, FP8 in
+// E4M3 and E5M2, FP4 in E2M1 (saturating), E8M0 and, as an integer, INT4.
 double LoadF(const Array& array, int64_t at);
 void StoreF(const Array& array, int64_t at, double value);
 // For integers and BOOL: exact where a double is not.

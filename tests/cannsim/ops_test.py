@@ -4,7 +4,10 @@
 interface as a client uses it: two phases, descriptors destroyed right after
 the second, buffers on the device. Argument types come from data/abi.
 
-    ops_test.py TOOLKIT ABI.json VECTORS.jsonl
+    ops_test.py TOOLKIT ABI.json PROFILE GENERATION VECTORS.jsonl ...
+
+Runs the cases that name no generation, or this one. Shows also which operators
+this generation has: custom ones by their symbols, CANN's by what phase 1 says.
 """
 
 import collections
@@ -17,11 +20,16 @@ import struct
 import sys
 
 DTYPES = {"FLOAT": 0, "FLOAT16": 1, "INT8": 2, "INT32": 3, "UINT8": 4,
-          "INT16": 6, "INT64": 9, "DOUBLE": 11, "BOOL": 12, "BF16": 27, "INT4": 29}
+          "INT16": 6, "INT64": 9, "DOUBLE": 11, "BOOL": 12, "BF16": 27,
+          "INT4": 29, "FLOAT8_E5M2": 35, "FLOAT8_E4M3FN": 36,
+          "FLOAT8_E8M0": 37, "FLOAT4_E2M1": 40}
 SIZES = {"FLOAT": 4, "FLOAT16": 2, "INT8": 1, "INT32": 4, "UINT8": 1,
          "INT16": 2, "INT64": 8, "DOUBLE": 8, "BOOL": 1, "BF16": 2}
 CODES = {"FLOAT": "f", "FLOAT16": "e", "INT8": "b", "INT32": "i", "UINT8": "B",
          "INT16": "h", "INT64": "q", "DOUBLE": "d", "BOOL": "B"}
+NIBBLES = ("INT4", "FLOAT4_E2M1")
+for _name in ("FLOAT8_E5M2", "FLOAT8_E4M3FN", "FLOAT8_E8M0"):
+    SIZES[_name], CODES[_name] = 1, "B"  # compared as codes
 # Half a unit in the last place, relative, and the smallest step.
 HALF_ULP = {"FLOAT": (2.0 ** -24, 2.0 ** -150), "FLOAT16": (2 ** -11, 2 ** -25),
             "BF16": (2.0 ** -8, 2.0 ** -134)}
@@ -33,7 +41,14 @@ ND = 2
 FRACTAL_NZ = 29
 
 
+def count_of(data, dtype):
+    return len(data) * 2 if dtype in NIBBLES else len(data) // SIZES[dtype]
+
+
 def decode(data, dtype):
+    if dtype in NIBBLES:
+        codes = [half for byte in data for half in (byte & 15, byte >> 4)]
+        return [c - 16 if c >= 8 and dtype == "INT4" else c for c in codes]
     n = len(data) // SIZES[dtype]
     if dtype == "BF16":
         halves = struct.unpack(f"<{n}H", data)
@@ -42,24 +57,50 @@ def decode(data, dtype):
     return list(struct.unpack(f"<{n}{CODES[dtype]}", data))
 
 
+def generated(spec):
+    """Storage that a case describes by a seed: see Filled in v4_vectors.py."""
+    seed, scale, dtype = spec["seed"], spec["scale"], spec["dtype"]
+    numbers = []
+    for i in range(spec["n"]):
+        h = (i * 2654435761 + seed * 2246822519) & 0xffffffff
+        h = ((h ^ h >> 15) * 3266489917) & 0xffffffff
+        numbers.append((h ^ h >> 13) >> 24)
+    if dtype == "FLOAT8_E4M3FN":  # as codes, of which two are no numbers
+        return bytes(n - (n & 0x7f == 0x7f) for n in numbers)
+    if dtype == "INT8":
+        return struct.pack(f"<{len(numbers)}b", *(n - 128 for n in numbers))
+    floats = [(n - 128) * scale for n in numbers]
+    if dtype == "BF16":
+        raw = struct.pack(f"<{len(floats)}f", *floats)
+        return b"".join(raw[i + 2:i + 4] for i in range(0, len(raw), 4))
+    return struct.pack(f"<{len(floats)}{CODES[dtype]}", *floats)
+
+
 class Toolkit:
     """The libraries, with only what the test needs."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, generation):
         lib64 = pathlib.Path(folder) / "lib64"
         self.acl = ctypes.CDLL(str(lib64 / "libascendcl.so"),
                                mode=ctypes.RTLD_GLOBAL)
         self.nnop = ctypes.CDLL(str(lib64 / "libnnopbase.so"),
                                 mode=ctypes.RTLD_GLOBAL)
         self.ops = ctypes.CDLL(str(lib64 / "libopapi.so"))
+        self.custom = ctypes.CDLL(str(
+            pathlib.Path(folder) / "opp" / "vendors" / f"cannsim_{generation}"
+            / "op_api" / "lib" / "libcust_opapi.so"))
         for name in ("aclCreateTensor", "aclCreateScalar", "aclCreateIntArray",
-                     "aclCreateTensorList"):
+                     "aclCreateBoolArray", "aclCreateTensorList"):
             getattr(self.nnop, name).restype = ctypes.c_void_p
         self.acl.aclGetRecentErrMsg.restype = ctypes.c_char_p
         self.ok(self.acl.aclInit(None))
         self.ok(self.acl.aclrtSetDevice(0))
         self.stream = ctypes.c_void_p()
         self.ok(self.acl.aclrtCreateStream(ctypes.byref(self.stream)))
+
+    def find(self, name):
+        """A function by name, custom packages first, as clients look."""
+        return getattr(self.custom, name, None) or getattr(self.ops, name)
 
     def message(self):
         return self.acl.aclGetRecentErrMsg().decode()
@@ -89,11 +130,11 @@ class Tensor:
     def __init__(self, toolkit, spec, data_format=ND):
         self.spec = spec
         self.toolkit = toolkit
-        self.before = bytes.fromhex(spec["hex"])
+        self.before = (bytes.fromhex(spec["hex"]) * spec.get("repeat", 1)
+                       if "hex" in spec else generated(spec))
         self.address = toolkit.to_device(self.before)
         dims = spec["dims"]
-        n_storage = len(self.before) * 2 if spec["dtype"] == "INT4" else (
-            len(self.before) // SIZES[spec["dtype"]])
+        n_storage = count_of(self.before, spec["dtype"])
         strides = spec.get("strides")
         array = ctypes.c_int64 * max(len(dims), 1)
         self.handle = ctypes.c_void_p(toolkit.nnop.aclCreateTensor(
@@ -121,9 +162,14 @@ class Tensor:
         data = self.toolkit.from_device(self.address, len(self.before))
         got, before = decode(data, dtype), decode(self.before, dtype)
         at = self.offsets()
-        for i, (offset, expected) in enumerate(zip(at, want)):
+        step = 1
+        if isinstance(want, dict):  # a sample of a large result
+            step, want = want["every"], want["values"]
+        if len(want) != len(at[::step]):
+            return f"{len(want)} values for {len(at[::step])} elements"
+        for i, (offset, expected) in enumerate(zip(at[::step], want)):
             if not close(got[offset], expected, dtype):
-                return f"element {i}: {got[offset]!r}, not {expected!r}"
+                return f"element {i * step}: {got[offset]!r}, not {expected!r}"
         inside = set(at)
         for i, (now, then) in enumerate(zip(got, before)):
             if i not in inside and now != then:
@@ -178,6 +224,13 @@ class Call:
             return handle
         if "text" in value:
             return ctypes.c_char_p(value["text"].encode())
+        if "bools" in value:
+            n = len(value["bools"])
+            handle = ctypes.c_void_p(nnop.aclCreateBoolArray(
+                (ctypes.c_bool * max(n, 1))(*value["bools"]),
+                ctypes.c_uint64(n)))
+            self.destroy.append((nnop.aclDestroyBoolArray, handle))
+            return handle
         if "ints" in value:
             n = len(value["ints"])
             handle = ctypes.c_void_p(nnop.aclCreateIntArray(
@@ -199,12 +252,12 @@ class Call:
         """What went wrong, or None."""
         toolkit, name = self.toolkit, f"aclnn{self.case['op']}"
         size, executor = ctypes.c_uint64(), ctypes.c_void_p()
-        code = getattr(toolkit.ops, f"{name}GetWorkspaceSize")(
+        code = toolkit.find(f"{name}GetWorkspaceSize")(
             *self.args, ctypes.byref(size), ctypes.byref(executor))
         wanted = self.case.get("code", 0)
         message = toolkit.message()
         if code == 0 and wanted == 0:
-            code = getattr(toolkit.ops, name)(
+            code = toolkit.find(name)(
                 None, ctypes.c_uint64(0), executor, toolkit.stream)
             message = toolkit.message()
         for function, handle in self.destroy:  # before it has run
@@ -217,7 +270,7 @@ class Call:
         if code != self.case.get("run_code", 0):
             return f"ran into {code}: {toolkit.message()}"
         for i, want in self.case.get("expect", {}).items():
-            wrong = self.tensors[int(i)].compare(want)
+            wrong = self.tensors[i if "." in i else int(i)].compare(want)
             if wrong:
                 return f"argument {i}: {wrong}"
         return None
@@ -320,28 +373,69 @@ def check_nz_weights(toolkit):
     return faults
 
 
-def main():
-    folder, abi, vectors = sys.argv[1:]
-    operators = {o["name"]: o["args"]
-                 for o in json.loads(pathlib.Path(abi).read_text())[
-                     "operators"]}
-    os.environ.update(CANNSIM_PROFILE="Ascend910B3", CANNSIM_STRICT="1")
-    toolkit = Toolkit(folder)
-    faults = check_protocol(toolkit) + check_nz_weights(toolkit)
-    seen = collections.Counter()
-    for number, line in enumerate(
-            pathlib.Path(vectors).read_text().splitlines(), 1):
+# Declared, so that clients compile, but in no library.
+NOT_SIMULATED = {"IndexerCompressEpilogV2", "MoeDistributeDispatchV2",
+                 "MoeDistributeCombineV2"}
+
+
+def check_presence(toolkit, operators, generation):
+    """Custom operators that the generation lacks have no symbol; CANN's own are
+    there and say 561003 before they look at an argument."""
+    faults = []
+    for name, operator in operators.items():
+        if "soc" not in operator or name in NOT_SIMULATED:
+            continue
+        wanted = generation in operator["soc"]
+        if operator.get("package") == "custom":
+            for symbol in (f"aclnn{name}", f"aclnn{name}GetWorkspaceSize"):
+                if hasattr(toolkit.custom, symbol) != wanted:
+                    faults.append(f"{symbol}: there or not, against data/abi")
+                if hasattr(toolkit.ops, symbol):
+                    faults.append(f"{symbol}: custom, but in libopapi.so")
+            continue
+        size, executor = ctypes.c_uint64(), ctypes.c_void_p()
+        code = getattr(toolkit.ops, f"aclnn{name}GetWorkspaceSize")(
+            *[SCALARS[kind](0) if kind in SCALARS else None
+              for kind, _ in operator["args"]],
+            ctypes.byref(size), ctypes.byref(executor))
+        if (code == 561003) == wanted or code == 0:
+            faults.append(f"{name}: {code} of null arguments: "
+                          f"{toolkit.message()}")
+    return faults
+
+
+def run_cases(toolkit, operators, generation, path, seen):
+    faults = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
         case = json.loads(line)
-        call = Call(toolkit, operators[case["op"]], case)
+        if generation not in case.get("soc", [generation]):
+            continue
+        call = Call(toolkit, operators[case["op"]]["args"], case)
         wrong = call.run()
         call.free()
         seen[case["op"]] += 1
         if wrong:
-            faults.append(f"line {number}, {case['op']}: {wrong}")
+            faults.append(f"{path.name} line {number}, {case['op']}: {wrong}")
+    return faults
+
+
+def main():
+    folder, abi, profile, generation, *vectors = sys.argv[1:]
+    operators = {o["name"]: o for o in json.loads(
+        pathlib.Path(abi).read_text())["operators"]}
+    os.environ.update(CANNSIM_PROFILE=profile, CANNSIM_STRICT="1")
+    toolkit = Toolkit(folder, generation)
+    faults = check_protocol(toolkit) + check_nz_weights(toolkit)
+    faults += check_presence(toolkit, operators, generation)
+    seen = collections.Counter()
+    for path in map(pathlib.Path, vectors):
+        faults += run_cases(toolkit, operators, generation, path, seen)
     # An operator without a vector is not shown to be right.
-    for name in operators:
-        if hasattr(toolkit.ops, f"aclnn{name}") and name not in seen and (
-                name != "TransMatmulWeight"):
+    for name, operator in operators.items():
+        there = (generation in operator["soc"] and name not in NOT_SIMULATED
+                 if "soc" in operator else
+                 hasattr(toolkit.ops, f"aclnn{name}") and len(vectors) > 1)
+        if there and name not in seen and name != "TransMatmulWeight":
             faults.append(f"{name}: no vector")
     for fault in faults[:40]:
         print(f"ops_test: {fault}")

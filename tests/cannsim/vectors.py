@@ -28,7 +28,7 @@ def round_to(x, dtype):
 
 
 def encode(x, dtype):
-    if dtype == "INT4":  # two a byte, the first in the low half
+    if dtype in ("INT4", "FLOAT4_E2M1"):  # two a byte, the first in the low half
         n = np.asarray(x).astype(np.int64) & 15
         n = np.concatenate([n, np.zeros(len(n) % 2, np.int64)])
         return (n[0::2] | n[1::2] << 4).astype(np.uint8).tobytes()

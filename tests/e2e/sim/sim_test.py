@@ -46,8 +46,26 @@ class Commands(unittest.TestCase):
         code, out, _ = belay("sim", "env", "--json", LD_LIBRARY_PATH="/x")
         self.assertEqual(code, 0)
         env = json.loads(out)
-        self.assertTrue(env["LD_LIBRARY_PATH"].endswith("/cannsim/lib64:/x"))
+        custom = env["ASCEND_CUSTOM_OPP_PATH"]
+        self.assertTrue(env["LD_LIBRARY_PATH"].endswith(
+            f"/cannsim/lib64:{custom}/op_api/lib:/x"))
         self.assertNotIn("CANNSIM_PROFILE", env)
+
+    def test_custom_operators_are_those_of_the_generation(self):
+        """A program finds the package of its chip, as on the machine."""
+        for profile, wanted in (("Ascend910B3", "A2"),
+                                ("Ascend910_9391", "A3"),
+                                ("Ascend950PR_9589", "A5"),
+                                ("Ascend310P3", None)):
+            env = json.loads(belay("sim", "env", "--json", "--profile",
+                                   profile, ASCEND_CUSTOM_OPP_PATH="")[1])
+            custom = env.get("ASCEND_CUSTOM_OPP_PATH")
+            if wanted is None:
+                self.assertIsNone(custom)
+                continue
+            self.assertTrue(custom.endswith(f"/opp/vendors/cannsim_{wanted}"))
+            self.assertTrue(os.path.exists(
+                f"{custom}/op_api/lib/libcust_opapi.so"))
 
     def test_program_keeps_arguments_and_exit_code(self):
         code, out, _ = in_sim("sh", "-c", 'echo "$1"; exit 7', "sh", "--json")

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/error_ids.h"
 
@@ -65,6 +67,33 @@ StatusOr<std::string> FindProfile(const std::string& profile,
   return Missing(profile, Known(folder));
 }
 
+// The folder of the custom operators that were built for a profile's
+// generation; empty when there is none, or when the profile cannot be read,
+// which the simulator itself says better.
+std::string FindCustom(const std::string& profile, const fs::path& root) {
+  const bool is_file =
+      profile.find('/') != std::string::npos || profile.ends_with(".json");
+  std::ifstream file(is_file ? fs::path(profile)
+                             : root / "data" / "devices" / (profile + ".json"));
+  const auto json = nlohmann::json::parse(file, nullptr, false);
+  if (!json.is_object() || !json.contains("soc") || !json["soc"].is_object()) {
+    return "";
+  }
+  const auto generation = json["soc"].find("generation");
+  if (generation == json["soc"].end() || !generation->is_string()) return "";
+  const fs::path folder =
+      root / "opp" / "vendors" / ("cannsim_" + generation->get<std::string>());
+  std::error_code ignored;
+  return fs::is_directory(folder, ignored) ? folder.string() : "";
+}
+
+// The profile that a program will find in its environment.
+std::string ProfileInUse(const std::string& chosen) {
+  if (!chosen.empty()) return chosen;
+  const char* before = std::getenv("CANNSIM_PROFILE");
+  return before == nullptr || before[0] == '\0' ? "Ascend910B3" : before;
+}
+
 std::string InFront(const std::string& path, const char* variable) {
   const char* before = std::getenv(variable);
   if (before == nullptr || before[0] == '\0') return path;
@@ -75,19 +104,22 @@ std::string InFront(const std::string& path, const char* variable) {
 
 StatusOr<SimVariables> SimEnvironment(const SimOptions& options) {
   BELAY_ASSIGN_OR_RETURN(const fs::path root, FindRoot(options));
+  std::string profile;
+  if (!options.profile.empty()) {
+    BELAY_ASSIGN_OR_RETURN(profile, FindProfile(options.profile, root));
+  }
+  const std::string custom = FindCustom(ProfileInUse(profile), root);
+  std::string libraries = (root / "lib64").string();
+  if (!custom.empty()) libraries += ":" + custom + "/op_api/lib";
   SimVariables variables = {
       {"ASCEND_TOOLKIT_HOME", root.string()},
       {"ASCEND_HOME_PATH", root.string()},
       {"ASCEND_OPP_PATH", (root / "opp").string()},
       {"PATH", InFront((root / "bin").string(), "PATH")},
-      {"LD_LIBRARY_PATH",
-       InFront((root / "lib64").string(), "LD_LIBRARY_PATH")},
+      {"LD_LIBRARY_PATH", InFront(libraries, "LD_LIBRARY_PATH")},
   };
-  if (!options.profile.empty()) {
-    BELAY_ASSIGN_OR_RETURN(const std::string profile,
-                           FindProfile(options.profile, root));
-    variables.emplace_back("CANNSIM_PROFILE", profile);
-  }
+  if (!custom.empty()) variables.emplace_back("ASCEND_CUSTOM_OPP_PATH", custom);
+  if (!profile.empty()) variables.emplace_back("CANNSIM_PROFILE", profile);
   if (options.n_devices) {
     variables.emplace_back("CANNSIM_DEVICES",
                            std::to_string(*options.n_devices));
