@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotary position embedding of some channels, in place.
+#include <algorithm>
 #include <array>
 
 #include "aclnnop/aclnn_inplace_partial_rotary_mul.h"
@@ -18,7 +19,7 @@ struct Partner {
 
 Partner PartnerOf(int64_t i, int64_t n, int64_t mode) {
   if (mode == kInterleave) return {i ^ 1, i % 2 == 0 ? -1.0 : 1.0};
-  const int64_t block = mode == kHalf ? n : n / 2;
+  const int64_t block = std::max<int64_t>(mode == kHalf ? n : n / 2, 1);
   const int64_t inside = i % block;
   return inside < block / 2 ? Partner{i + block / 2, -1.0}
                             : Partner{i - block / 2, 1.0};

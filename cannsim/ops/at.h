@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,8 @@ void Put(const Array& a, double value, I... index) {
 // Where each row begins: an entry for every index of all axes but the last
 // `n_inner`, in row-major order.
 inline std::vector<int64_t> RowsOf(const Array& a, int n_inner) {
-  std::vector<int> axes;
-  for (int i = 0; i < a.rank() - n_inner; ++i) axes.push_back(i);
+  std::vector<int> axes(static_cast<size_t>(std::max(a.rank() - n_inner, 0)));
+  std::iota(axes.begin(), axes.end(), 0);
   const Array outer = Only(a, axes);
   std::vector<int64_t> rows;
   Walk1(outer, [&](int64_t at) { rows.push_back(at); });

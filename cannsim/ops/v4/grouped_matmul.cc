@@ -156,6 +156,7 @@ Dense LeftSide(const Arrays& a, const Layout& layout, const Group& group) {
 // With the scales that change along K; those of whole columns come later.
 Dense RightSide(const Arrays& a, const Layout& layout, int64_t expert) {
   const Part w = PartOf(a, layout.weight, layout.stacked, expert);
+  if (!w.present()) return {};  // never: phase 1 asks for it
   const Part scale = PartOf(a, layout.scale, layout.stacked, expert);
   const Part offset = PartOf(a, layout.weight_offset, layout.stacked, expert);
   const int64_t n_inner = w.dim(0);

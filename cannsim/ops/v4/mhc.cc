@@ -38,6 +38,30 @@ void NeedsAllFloat(Phase1& call,
   }
 }
 
+// The last two axes, row-major, from the place `first` on.
+std::vector<double> ReadMatrix(const Array& a, int64_t first) {
+  const size_t rank = a.dims.size();
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < a.dims[rank - 2]; ++i) {
+    for (const double x : ReadRow(a, first + i * a.strides[rank - 2])) {
+      numbers.push_back(x);
+    }
+  }
+  return numbers;
+}
+
+void WriteMatrix(const Array& a, int64_t first,
+                 const std::vector<double>& numbers) {
+  const size_t rank = a.dims.size();
+  auto next = numbers.begin();
+  for (int64_t i = 0; i < a.dims[rank - 2]; ++i) {
+    for (int64_t j = 0; j < a.dims[rank - 1]; ++j) {
+      StoreF(a, first + i * a.strides[rank - 2] + j * a.strides.back(),
+             *next++);
+    }
+  }
+}
+
 // x, phi, alpha, bias, hIn, hPost, hRes, invRms, hPre.
 int Pre(const Arrays& a, double norm_eps, double hc_eps) {
   const Array& x = a[0];
@@ -50,7 +74,6 @@ int Pre(const Arrays& a, double norm_eps, double hc_eps) {
   const auto res = RowsOf(a[6], 2);
   const auto rms = a[7].present ? RowsOf(a[7], 0) : std::vector<int64_t>();
   const auto pre = a[8].present ? RowsOf(a[8], 1) : std::vector<int64_t>();
-  const int64_t row = a[6].strides[a[6].strides.size() - 2];
   for (size_t t = 0; t < rows.size(); ++t) {
     std::vector<double> streams;
     double squares = 0;
@@ -79,12 +102,7 @@ int Pre(const Arrays& a, double norm_eps, double hc_eps) {
       StoreF(a[4], in[t] + i * a[4].strides.back(), sum);
     }
     WriteRow(a[5], post[t], parts.post);
-    for (size_t i = 0; i < n * n; ++i) {
-      StoreF(a[6],
-             res[t] + static_cast<int64_t>(i / n) * row +
-                 static_cast<int64_t>(i % n) * a[6].strides.back(),
-             parts.comb[i]);
-    }
+    WriteMatrix(a[6], res[t], parts.comb);
     if (a[7].present) StoreF(a[7], rms[t], r);
     if (a[8].present) WriteRow(a[8], pre[t], parts.pre);
   }
@@ -188,22 +206,12 @@ aclnnStatus aclnnMhcSinkhornGetWorkspaceSize(
       "x must be [tokens, n, n] with n 4, 6 or 8");
   return call.Finish([eps, numIters](const cannsim::Arrays& a) {
     const auto n = static_cast<size_t>(a[0].dims.back());
-    const size_t rank = a[0].strides.size();
     const auto from = cannsim::RowsOf(a[0], 2);
     const auto to = cannsim::RowsOf(a[1], 2);
     for (size_t t = 0; t < from.size(); ++t) {
-      std::vector<double> comb;
-      const auto place = [&](const cannsim::Array& array, size_t i) {
-        return static_cast<int64_t>(i / n) * array.strides[rank - 2] +
-               static_cast<int64_t>(i % n) * array.strides.back();
-      };
-      for (size_t i = 0; i < n * n; ++i) {
-        comb.push_back(cannsim::LoadF(a[0], from[t] + place(a[0], i)));
-      }
+      std::vector<double> comb = cannsim::ReadMatrix(a[0], from[t]);
       cannsim::Sinkhorn(n, numIters, eps, &comb);
-      for (size_t i = 0; i < n * n; ++i) {
-        cannsim::StoreF(a[1], to[t] + place(a[1], i), comb[i]);
-      }
+      cannsim::WriteMatrix(a[1], to[t], comb);
     }
     return 0;
   });
