@@ -34,7 +34,7 @@ struct Incident {
   std::vector<size_t> events;  // indices, in the order of file and line
   std::vector<const Block*> blocks;
   std::optional<int64_t> start_us;
-  int rank = -1, pid = -1;
+  int rank = -1, pid = -1, device = -1;
   size_t file = 0;
   uint64_t line = 0;
   Tier best = Tier::kWait;
@@ -170,6 +170,7 @@ class Judge {
       incident.events.push_back(i);
       if (incident.rank < 0) incident.rank = dated.rank;
       if (incident.pid < 0) incident.pid = dated.event->pid;
+      if (incident.device < 0) incident.device = dated.device;
       if (dated.us && (!incident.start_us || *dated.us < *incident.start_us)) {
         incident.start_us = dated.us;
       }
@@ -351,8 +352,10 @@ class Judge {
     if (dated.us && !dated.is_guess) {
       place.time = FormatTime({*dated.us, event.time->has_year || year_ > 0});
     }
-    place.rank = dated.rank;
-    place.device = dated.device;
+    // A line that names neither belongs to the process of those beside it.
+    const Incident& incident = incidents_[dated.incident];
+    place.rank = dated.rank >= 0 ? dated.rank : incident.rank;
+    place.device = dated.device >= 0 ? dated.device : incident.device;
     place.pid = event.pid;
     return place;
   }

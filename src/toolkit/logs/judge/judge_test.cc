@@ -104,6 +104,21 @@ TEST(FactsTest, NamesAndOperators) {
   EXPECT_TRUE(BlamedIn("remote rank: [unknown]").empty());
 }
 
+// A line between those of a rank is of that rank.
+TEST(DiagnosisTest, LinesWithoutARankTakeTheIncidents) {
+  const Diagnosis d = Diagnose(
+      {Scan("a",
+            "[ERROR] 2026-01-02-03:04:05 (PID:12, Device:1, RankID:5) ERR00100 "
+            "PTA call acl api failed\n"
+            "[Error]: The vector core execution is abnormal.\n"
+            "        fault, error code is 507035\n")},
+      Known().catalogue);
+  ASSERT_TRUE(d.has_first);
+  EXPECT_EQ(d.findings[0].entry->id, "RT-047");
+  EXPECT_EQ(d.findings[0].place.rank, 5);
+  EXPECT_EQ(d.findings[0].place.device, 1);
+}
+
 // 16 ranks: one faults, the others wait for it and say so two minutes later.
 // The clock of every fourth rank is an hour ahead or behind.
 std::vector<FileFacts> SixteenRanks(int culprit, bool with_common_lines) {
