@@ -26,6 +26,33 @@ bool IsCalm(Level level) {
          level == Level::kEvent || level == Level::kWarning;
 }
 
+// Colours of a terminal ("\x1b[31m") may stand between the words that belong
+// together.
+void RemoveColours(std::string_view line, std::string& out) {
+  out.clear();
+  while (!line.empty()) {
+    const size_t escape = line.find("\x1b[");
+    out += line.substr(0, escape);
+    if (escape == std::string_view::npos) return;
+    const size_t end = line.find_first_not_of("0123456789;?", escape + 2);
+    if (end == std::string_view::npos) return;
+    line.remove_prefix(end + 1);
+  }
+}
+
+// The digits behind `name`; -1 if there are none.
+int NumberBehind(std::string_view line, std::string_view name) {
+  const size_t at = line.find(name);
+  if (at == std::string_view::npos) return -1;
+  int number = -1;
+  size_t n = 0;
+  for (const char c : line.substr(at + name.size())) {
+    if (c < '0' || c > '9' || ++n > 6) break;
+    number = std::max(number, 0) * 10 + (c - '0');
+  }
+  return number;
+}
+
 std::string_view Trim(std::string_view text) {
   const size_t start = text.find_first_not_of(" \t\r");
   if (start == std::string_view::npos) return "";
@@ -103,6 +130,10 @@ void Scanner::Line(std::string_view line) {
   if (IsQuiet(line)) {
     if (wants_anchor) AnchorLine(ParseHead(line), line);
     return;
+  }
+  if (line.find('\x1b') != std::string_view::npos) {
+    RemoveColours(line, plain_);
+    line = plain_;
   }
   knowledge_.rules.Find(line, found_);
   const bool in_traceback = traceback_lines_ >= 0;
@@ -243,14 +274,20 @@ int Scanner::ScoreOf(const LineHead& head) const {
 // before it holds.
 void Scanner::Interesting(std::string_view line, const LineHead& own) {
   LineHead head = own;
+  // torch_npu's "(PID:9, Device:3, RankID:3)" behind the head of an engine.
+  if (own.time && own.rank < 0 && line.find(", RankID:") != line.npos) {
+    head.rank = NumberBehind(line, ", RankID:");
+    head.device = NumberBehind(line, ", Device:");
+  }
   const bool has_head = own.time || own.level != Level::kNone || own.pid >= 0;
   if (found_.has(Trigger::kAscend)) facts_.has_ascend = true;
   if (found_.has(Trigger::kVersion)) AddVersions(line);
   if (found_.has(Trigger::kTraceback)) traceback_lines_ = 0;
   if (has_head) {
     if (own.time) facts_.last_time = own.time;
-    if (own.pid >= 0 && own.rank >= 0 && facts_.rank_and_device.size() < 4096) {
-      facts_.rank_and_device[own.pid] = {own.rank, own.device};
+    if (own.pid >= 0 && head.rank >= 0 &&
+        facts_.rank_and_device.size() < 4096) {
+      facts_.rank_and_device[own.pid] = {head.rank, head.device};
     }
   }
   const bool is_near =

@@ -55,6 +55,7 @@ class Scanner {
   const Knowledge& knowledge_;
   FileFacts facts_;
   std::string partial_;    // a line that is not complete yet
+  std::string plain_;      // a line without its colours
   bool skipping_ = false;  // the rest of a line that is too long
   RuleSet::Found found_;
   LineHead last_head_;  // of the last line that had one and mattered

@@ -230,6 +230,7 @@ class HeadParser {
       head_.rank = field("RankID:");
     } else if (field("pid=") >= 0) {
       head_.pid = field("pid=");
+      head_.rank = field(" rank=");  // "VllmWorker rank=3 pid=12"
       TakeParallel(inner.substr(0, inner.find(' ')));
     } else {
       return false;
