@@ -22,11 +22,12 @@ struct Check {
   void (*run)(Patient&);
 };
 constexpr Check kChecks[] = {
-    {Scope::kHost, CheckDevices},    {Scope::kHost, CheckTuning},
-    {Scope::kHost, CheckVersions},   {Scope::kContainer, CheckContainer},
-    {Scope::kCann, CheckToolkit},    {Scope::kCann, CheckVariables},
-    {Scope::kPython, CheckPackages}, {Scope::kNetwork, CheckNetwork},
-    {Scope::kModel, CheckModel},
+    {Scope::kHost, CheckDevices},        {Scope::kHost, CheckTuning},
+    {Scope::kHost, CheckPlacement},      {Scope::kHost, CheckVersions},
+    {Scope::kContainer, CheckContainer}, {Scope::kCann, CheckToolkit},
+    {Scope::kCann, CheckLibraries},      {Scope::kCann, CheckVariables},
+    {Scope::kPython, CheckPackages},     {Scope::kNetwork, CheckNetwork},
+    {Scope::kNetwork, CheckPeers},       {Scope::kModel, CheckModel},
 };
 
 }  // namespace
@@ -58,7 +59,12 @@ Verdict Examine(Machine& machine, const diag::Catalogue& catalogue,
                 const Options& options) {
   Verdict verdict;
   verdict.facts = ReadFacts(machine);
-  Patient patient{machine, verdict.facts, catalogue, options.model, {}};
+  Patient patient{.machine = machine,
+                  .facts = verdict.facts,
+                  .catalogue = catalogue,
+                  .model = options.model,
+                  .peers = options.peers,
+                  .against = options.against};
   std::map<Scope, size_t> n_of_scope;
   for (const Check& check : kChecks) {
     if (!options.scopes.empty() &&
@@ -91,6 +97,10 @@ std::vector<Difference> Compare(const Facts& one, const Facts& other) {
     all["container"] = facts.is_container ? "yes" : "no";
     all["devices"] = fmt::format("{}", facts.nodes.size());
     all["chip"] = facts.smi.devices.empty() ? "" : facts.smi.devices[0].name;
+    all["family"] = std::string(NameOf(facts.family));
+    all["npu-smi"] = facts.smi.version;
+    all["CANN folder"] = facts.cann_root;
+    all["python"] = facts.python;
     all["driver"] = facts.driver;
     all["firmware"] = facts.firmware;
     all["CANN"] = facts.cann;

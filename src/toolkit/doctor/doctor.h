@@ -27,8 +27,10 @@ enum class Scope : uint8_t {
 StatusOr<std::vector<Scope>> ParseScopes(std::string_view list);
 
 struct Options {
-  std::vector<Scope> scopes;  // empty = all
-  std::string model;          // folder of a checkpoint; "" = none
+  std::vector<Scope> scopes = {};  // empty = all
+  std::string model = {};          // folder of a checkpoint; "" = none
+  std::vector<Peer> peers = {};    // other machines of the same job
+  const Facts* against = nullptr;  // of the machine to compare with, if any
 };
 
 struct Verdict {

@@ -63,6 +63,9 @@ TEST(NpuSmiTest, LayoutsOfAllFamilies) {
   EXPECT_EQ(a2.devices[0].name, "910B4");
   EXPECT_EQ(a2.devices[0].used_mb, 26838);
   EXPECT_EQ(a2.devices[0].total_mb, 32768);
+  EXPECT_EQ(a2.devices[0].temperature_c, 30);
+  EXPECT_EQ(a2.devices[0].power_w, 88.2);
+  EXPECT_EQ(a2.devices[0].ai_core_percent, 0);
   ASSERT_EQ(a2.processes.size(), 1u);
   EXPECT_EQ(a2.processes[0].pid, 4123);
   const SmiInfo a5 = ParseNpuSmi(
@@ -79,6 +82,8 @@ TEST(NpuSmiTest, LayoutsOfAllFamilies) {
       "| 0       0                     | 0000:03:00.0 | 0  1526 / 44280 |\n");
   ASSERT_EQ(old.devices.size(), 1u);
   EXPECT_EQ(old.devices[0].used_mb, 1526);
+  EXPECT_EQ(old.devices[0].power_w, -1);
+  EXPECT_EQ(old.devices[0].temperature_c, 32);
   EXPECT_TRUE(ParseNpuSmi("dcmi module initialize failed. ret is -8005")
                   .devices.empty());
 }

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `belay doctor`: the command line of toolkit/doctor.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/belay/doctor/doctor.h"
+#include "apps/belay/doctor/machine.h"
 #include "base/error_ids.h"
 #include "base/file.h"
 #include "toolkit/doctor/doctor.h"
-#include "toolkit/doctor/machine/live.h"
 #include "toolkit/doctor/machine/recorded.h"
 #include "toolkit/doctor/report/report.h"
 
@@ -25,31 +23,22 @@ using nlohmann::ordered_json;
 // A command of the machine may hang (a card that does not answer); the rest is
 // still worth telling.
 constexpr int kCommandTimeoutMs = 1500;
+// A ping of another machine sends several packets, a second apart.
+constexpr int kPingTimeoutMs = 8000;
 
 struct DoctorArgs {
   std::string scope;
   std::string model;
   std::string from;
   std::string against;
+  std::vector<std::string> peers;
   std::string record;
   std::string fix_script;
 };
 
-std::map<std::string, std::string> ProcessVariables() {
-  std::map<std::string, std::string> variables;
-  for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
-    const std::string text = *one;
-    const size_t mark = text.find('=');
-    if (mark != std::string::npos) {
-      variables[text.substr(0, mark)] = text.substr(mark + 1);
-    }
-  }
-  return variables;
-}
-
-StatusOr<std::unique_ptr<doctor::Machine>> Open(const std::string& from) {
-  if (!from.empty()) return doctor::OpenMachine(from);
-  return doctor::NewLiveMachine(ProcessVariables(), kCommandTimeoutMs);
+StatusOr<std::unique_ptr<doctor::Machine>> Open(const DoctorArgs& args) {
+  if (!args.from.empty()) return doctor::OpenMachine(args.from);
+  return ThisMachine(args.peers.empty() ? kCommandTimeoutMs : kPingTimeoutMs);
 }
 
 void PrintDifferences(const std::vector<doctor::Difference>& differences,
@@ -77,15 +66,26 @@ StatusOr<ExitCode> Doctor(const DoctorArgs& args, const Context& context) {
   options.model = args.model;
   BELAY_ASSIGN_OR_RETURN(options.scopes, doctor::ParseScopes(args.scope));
   BELAY_ASSIGN_OR_RETURN(const std::unique_ptr<doctor::Machine> machine,
-                         Open(args.from));
+                         Open(args));
+  std::unique_ptr<doctor::Machine> other;
+  doctor::Verdict others;
+  if (!args.against.empty()) {
+    BELAY_ASSIGN_OR_RETURN(other, doctor::OpenMachine(args.against));
+    others = doctor::Examine(*other, catalogue, options);
+    options.against = &others.facts;
+  }
+  std::vector<std::unique_ptr<doctor::Machine>> peers;
+  for (const std::string& file : args.peers) {
+    BELAY_ASSIGN_OR_RETURN(std::unique_ptr<doctor::Machine> peer,
+                           doctor::OpenMachine(file));
+    options.peers.push_back({file, peer.get()});
+    peers.push_back(std::move(peer));
+  }
   doctor::Recorder recorder(*machine);
   const doctor::Verdict verdict = doctor::Examine(recorder, catalogue, options);
   std::vector<doctor::Difference> differences;
   if (!args.against.empty()) {
-    BELAY_ASSIGN_OR_RETURN(const std::unique_ptr<doctor::Machine> other,
-                           doctor::OpenMachine(args.against));
-    differences = doctor::Compare(
-        verdict.facts, doctor::Examine(*other, catalogue, options).facts);
+    differences = doctor::Compare(verdict.facts, others.facts);
   }
   if (context.json) {
     ordered_json json = doctor::VerdictToJson(verdict, catalogue, context.lang);
@@ -143,6 +143,11 @@ void AddDoctor(CLI::App& app, Context& context) {
   command->add_option(
       "--against", args->against,
       context.T("a recorded machine to compare with", "对比用的记录"));
+  command->add_option(
+      "--peer", args->peers,
+      context.T("recorded machines of the same job: addresses, TLS, versions, "
+                "ping",
+                "同一任务的其他机器（记录）：核对地址、TLS、版本并 ping"));
   command->add_option(
       "--record", args->record,
       context.T("write what was read as a tar archive (.tar.zst, .tar.gz): "

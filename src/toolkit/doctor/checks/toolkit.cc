@@ -10,17 +10,6 @@
 namespace belay::doctor {
 namespace {
 
-// Libraries that a program on CANN opens, and where they live.
-struct Library {
-  const char* name;
-  const char* of;  // package
-};
-constexpr Library kLibraries[] = {
-    {"libascendcl.so", "CANN toolkit"},
-    {"libhccl.so", "CANN toolkit"},
-    {"libascend_hal.so", "driver"},
-};
-
 std::vector<std::string> LibraryFolders(const Facts& facts) {
   return Split(facts.Variable("LD_LIBRARY_PATH"), ':');
 }
@@ -70,21 +59,6 @@ void CheckSourced(Patient& p) {
     return;
   }
   const auto folders = LibraryFolders(facts);
-  for (const Library& library : kLibraries) {
-    const bool is_found = std::any_of(
-        folders.begin(), folders.end(), [&](const std::string& folder) {
-          return p.machine.Stat(folder + "/" + library.name).exists();
-        });
-    if (is_found) continue;
-    const bool is_driver = std::string_view(library.of) == "driver";
-    p.Add("DOCT-026", "LD_LIBRARY_PATH",
-          fmt::format("{} ({}) is in none of its {} folders", library.name,
-                      library.of, folders.size()),
-          is_driver ? "export LD_LIBRARY_PATH=/usr/local/Ascend/driver/lib64/"
-                      "driver:/usr/local/Ascend/driver/lib64/common:"
-                      "$LD_LIBRARY_PATH"
-                    : set_env);
-  }
   for (const std::string& folder : folders) {
     if (folder.find("scend") != std::string::npos &&
         !p.machine.Stat(folder).exists()) {

@@ -191,6 +191,21 @@ void ReadPackages(Machine& machine, Facts& facts) {
   }
 }
 
+// One folder a line. Files that include others are left alone: the driver's is
+// plain.
+void ReadLoader(Machine& machine, Facts& facts) {
+  const std::string root = "/etc/ld.so.conf.d";
+  for (const std::string& name : machine.List(root)) {
+    if (!name.ends_with(".conf")) continue;
+    const auto text = machine.Read(root + "/" + name);
+    if (!text) continue;
+    for (const std::string& line : Split(*text, '\n')) {
+      const std::string folder = Trim(line);
+      if (folder.starts_with('/')) facts.loader_folders.push_back(folder);
+    }
+  }
+}
+
 bool IsContainer(Machine& machine) {
   if (machine.Stat("/.dockerenv").exists() ||
       machine.Stat("/run/.containerenv").exists()) {
@@ -257,6 +272,7 @@ Facts ReadFacts(Machine& machine) {
   ReadDevices(machine, facts);
   ReadDriver(machine, facts);
   ReadToolkit(machine, facts);
+  ReadLoader(machine, facts);
   ReadPackages(machine, facts);
   return facts;
 }

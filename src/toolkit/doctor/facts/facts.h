@@ -48,6 +48,9 @@ struct Facts {
   std::map<std::string, Package> packages;  // Python, by normalised name
   std::string python;                       // "3.11" of the packages
 
+  // Where the loader looks behind LD_LIBRARY_PATH: /etc/ld.so.conf.d.
+  std::vector<std::string> loader_folders;
+
   bool has_npu() const { return !nodes.empty() || !pci.empty(); }
   std::string Variable(const std::string& name) const {
     const auto found = variables.find(name);

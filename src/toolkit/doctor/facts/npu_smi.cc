@@ -65,6 +65,19 @@ void ReadMemory(const std::string& cell, SmiDevice& device) {
   device.total_mb = total;
 }
 
+// "93.4  37   0 / 0": power, which the second die of a card does not say
+// ("-", "NA"), and temperature.
+void ReadPower(const std::string& cell, SmiDevice& device) {
+  const auto words = Words(cell);
+  if (words.size() < 2) return;
+  char* end = nullptr;
+  const double power = std::strtod(words[0].c_str(), &end);
+  if (end != words[0].c_str() && *end == '\0' && power >= 0 && power < 1e6) {
+    device.power_w = power;
+  }
+  device.temperature_c = Number(words[1]);
+}
+
 class SmiParser {
  public:
   SmiInfo Parse(std::string_view text) {
@@ -104,6 +117,7 @@ class SmiParser {
       device.npu = static_cast<int>(Number(words[0]));
       device.name = words[1];
       device.health = cells[i + 1];
+      if (i + 2 < cells.size()) ReadPower(cells[i + 2], device);
       info_.devices.push_back(device);
       return;
     }
@@ -112,6 +126,9 @@ class SmiParser {
     for (size_t i = 1; i + 1 < cells.size(); ++i) {
       if (!IsBus(cells[i])) continue;
       device.bus = cells[i];
+      // The first number before the memory: AICore(%).
+      const auto load = Words(cells.back());
+      if (load.size() > 1) device.ai_core_percent = Number(load[0]);
       ReadMemory(cells.back(), device);
     }
   }

@@ -15,6 +15,10 @@ struct SmiDevice {
   std::string health;  // "OK", "Warning", "Alarm", "Critical", "UNKNOWN"
   std::string bus;     // "0000:C1:00.0"
   int64_t used_mb = -1, total_mb = -1;  // HBM, or memory where there is none
+  // -1: not said.
+  int64_t ai_core_percent = -1;
+  int64_t temperature_c = -1;
+  double power_w = -1;
 };
 
 struct SmiProcess {

@@ -43,10 +43,14 @@ std::string ReadUpTo(int fd) {
 
 class LiveMachine : public Machine {
  public:
-  LiveMachine(std::map<std::string, std::string> variables, int timeout_ms)
-      : variables_(std::move(variables)), timeout_ms_(timeout_ms) {}
+  LiveMachine(std::map<std::string, std::string> variables, int timeout_ms,
+              std::string root)
+      : variables_(std::move(variables)),
+        timeout_ms_(timeout_ms),
+        root_(std::move(root)) {}
 
-  std::optional<std::string> Read(const std::string& path) override {
+  std::optional<std::string> Read(const std::string& below) override {
+    const std::string path = root_ + below;
     // Not a pipe or device, which could block.
     const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat info {};
@@ -56,7 +60,8 @@ class LiveMachine : public Machine {
     return ReadUpTo(fd.get());
   }
 
-  PathState Stat(const std::string& path) override {
+  PathState Stat(const std::string& below) override {
+    const std::string path = root_ + below;
     PathState state;
     struct stat info {};
     state.is_link = lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
@@ -65,6 +70,9 @@ class LiveMachine : public Machine {
                  : S_ISDIR(info.st_mode) ? PathKind::kFolder
                  : S_ISCHR(info.st_mode) ? PathKind::kDevice
                                          : PathKind::kOther;
+    if (S_ISREG(info.st_mode)) {
+      state.bytes = static_cast<uint64_t>(info.st_size);
+    }
     state.can_read = access(path.c_str(), R_OK) == 0;
     state.can_write = access(path.c_str(), W_OK) == 0;
     return state;
@@ -73,7 +81,7 @@ class LiveMachine : public Machine {
   std::vector<std::string> List(const std::string& folder) override {
     std::vector<std::string> names;
     std::error_code error;
-    fs::directory_iterator it(folder, error);
+    fs::directory_iterator it(root_ + folder, error);
     for (const fs::directory_iterator end; !error && it != end;
          it.increment(error)) {
       names.push_back(it->path().filename().string());
@@ -134,14 +142,32 @@ class LiveMachine : public Machine {
 
   std::optional<uint64_t> FreeBytes(const std::string& path) override {
     struct statvfs info {};
-    if (statvfs(path.c_str(), &info) != 0) return std::nullopt;
+    if (statvfs((root_ + path).c_str(), &info) != 0) return std::nullopt;
     return uint64_t{info.f_bavail} * info.f_frsize;
   }
 
   std::optional<uint64_t> TotalBytes(const std::string& path) override {
     struct statvfs info {};
-    if (statvfs(path.c_str(), &info) != 0) return std::nullopt;
+    if (statvfs((root_ + path).c_str(), &info) != 0) return std::nullopt;
     return uint64_t{info.f_blocks} * info.f_frsize;
+  }
+
+  std::optional<SharedObject> ReadLibrary(
+      const std::string& path,
+      const std::vector<std::string>& wanted) override {
+    const ScopedFd fd(
+        open((root_ + path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat info {};
+    if (fd.get() < 0 || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+      return std::nullopt;
+    }
+    return ReadElf(
+        [&](uint64_t offset, void* to, size_t bytes) {
+          return offset < uint64_t{1} << 62 &&
+                 pread(fd.get(), to, bytes, static_cast<off_t>(offset)) ==
+                     static_cast<ssize_t>(bytes);
+        },
+        wanted);
   }
 
  private:
@@ -172,13 +198,15 @@ class LiveMachine : public Machine {
 
   std::map<std::string, std::string> variables_;
   int timeout_ms_;
+  std::string root_;
 };
 
 }  // namespace
 
 std::unique_ptr<Machine> NewLiveMachine(
-    std::map<std::string, std::string> variables, int timeout_ms) {
-  return std::make_unique<LiveMachine>(std::move(variables), timeout_ms);
+    std::map<std::string, std::string> variables, int timeout_ms,
+    const std::string& root) {
+  return std::make_unique<LiveMachine>(std::move(variables), timeout_ms, root);
 }
 
 }  // namespace belay::doctor

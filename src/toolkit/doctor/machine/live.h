@@ -11,9 +11,12 @@
 namespace belay::doctor {
 
 // This machine. `variables`: those of the process. A command that takes longer
-// than `timeout_ms` is ended.
+// than `timeout_ms` is ended. `root` stands before every path: "/host" where a
+// container sees the file system of its host, or a tree of a test; commands run
+// here all the same.
 std::unique_ptr<Machine> NewLiveMachine(
-    std::map<std::string, std::string> variables, int timeout_ms);
+    std::map<std::string, std::string> variables, int timeout_ms,
+    const std::string& root = "");
 
 }  // namespace belay::doctor
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "toolkit/doctor/machine/elf.h"
+
 namespace belay::doctor {
 
 enum class PathKind : uint8_t { kNone, kFile, kFolder, kDevice, kOther };
@@ -19,6 +21,7 @@ struct PathState {
   bool is_link = false;             // a link; with kNone one that dangles
   bool can_read = false;            // for this user
   bool can_write = false;
+  uint64_t bytes = 0;  // of a file
   bool exists() const { return kind != PathKind::kNone; }
 };
 
@@ -48,6 +51,10 @@ class Machine {
   virtual std::optional<uint64_t> FreeBytes(const std::string& path) = 0;
   // All bytes of it.
   virtual std::optional<uint64_t> TotalBytes(const std::string& path) = 0;
+  // The shared library at `path`, and which of the symbols `wanted` it does not
+  // define; nothing when it cannot be read.
+  virtual std::optional<SharedObject> ReadLibrary(
+      const std::string& path, const std::vector<std::string>& wanted) = 0;
 };
 
 }  // namespace belay::doctor

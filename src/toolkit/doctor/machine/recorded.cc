@@ -31,6 +31,16 @@ const json& Part(const json& machine, const char* name) {
   return found != machine.end() && found->is_object() ? *found : kNothing;
 }
 
+std::vector<std::string> Texts(const json& object, const char* name) {
+  std::vector<std::string> texts;
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_array()) return texts;
+  for (const json& text : *found) {
+    if (text.is_string()) texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
 class RecordedMachine : public Machine {
  public:
   explicit RecordedMachine(json machine) : machine_(std::move(machine)) {
@@ -75,6 +85,10 @@ class RecordedMachine : public Machine {
                  : kind == "other"  ? PathKind::kOther
                                     : PathKind::kNone;
     state.is_link = kind == "dangling";
+    if (const auto bytes = found->find("bytes");
+        bytes != found->end() && bytes->is_number_unsigned()) {
+      state.bytes = bytes->get<uint64_t>();
+    }
     state.can_read = access.find('r') != std::string::npos;
     state.can_write = access.find('w') != std::string::npos;
     return state;
@@ -124,6 +138,26 @@ class RecordedMachine : public Machine {
   }
   std::optional<uint64_t> TotalBytes(const std::string& path) override {
     return Disk(path, "total");
+  }
+
+  std::optional<SharedObject> ReadLibrary(
+      const std::string& path,
+      const std::vector<std::string>& wanted) override {
+    const json& libraries = Part(machine_, "libraries");
+    const auto found = libraries.find(path);
+    if (found == libraries.end() || !found->is_object()) return std::nullopt;
+    SharedObject object;
+    object.arch = TextOr(*found, "arch", "");
+    object.is_library = !object.arch.empty();
+    object.needed = Texts(*found, "needed");
+    object.run_path = Texts(*found, "run_path");
+    const std::vector<std::string> lacks = Texts(*found, "lacks");
+    for (const std::string& name : wanted) {
+      if (std::find(lacks.begin(), lacks.end(), name) != lacks.end()) {
+        object.lacks.push_back(name);
+      }
+    }
+    return object;
   }
 
  private:
@@ -236,6 +270,7 @@ PathState Recorder::Stat(const std::string& path) {
   note["kind"] = kKinds[static_cast<size_t>(state.kind)];
   note["access"] =
       std::string(state.can_read ? "r" : "") + (state.can_write ? "w" : "");
+  if (state.bytes > 0) note["bytes"] = state.bytes;
   return state;
 }
 
@@ -282,6 +317,21 @@ std::optional<uint64_t> Recorder::TotalBytes(const std::string& path) {
   const auto bytes = machine_.TotalBytes(path);
   if (bytes) notes_->machine["disks"][path]["total"] = *bytes;
   return bytes;
+}
+
+std::optional<SharedObject> Recorder::ReadLibrary(
+    const std::string& path, const std::vector<std::string>& wanted) {
+  const auto object = machine_.ReadLibrary(path, wanted);
+  if (!object) return object;
+  json& note = notes_->machine["libraries"][path];
+  note["arch"] = object->is_library ? object->arch : "";
+  note["needed"] = object->needed;
+  if (!object->run_path.empty()) note["run_path"] = object->run_path;
+  // It may be asked again, for other symbols.
+  std::set<std::string> lacks(object->lacks.begin(), object->lacks.end());
+  for (const std::string& one : Texts(note, "lacks")) lacks.insert(one);
+  note["lacks"] = lacks;
+  return object;
 }
 
 std::string Recorder::ToJson() const {

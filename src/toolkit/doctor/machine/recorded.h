@@ -19,9 +19,12 @@ namespace belay::doctor {
 //            "/usr/local/x": {"kind": "folder"}},
 //  "lists": {"/dev": ["davinci0", ...]},
 //  "commands": {"npu-smi info": {"status": 0, "out": "..."}},
-//  "disks": {"/dev/shm": {"free": 1, "total": 2}}}
-// A path that is not there does not exist; folders follow from the paths below
-// them; access is "r" if it is not said.
+//  "disks": {"/dev/shm": {"free": 1, "total": 2}},
+//  "libraries": {"/x/libhccl.so": {"arch": "aarch64", "needed": ["libc.so.6"],
+//                                  "run_path": [], "lacks": ["HcclSend"]}}}
+// A file has its "bytes" if they are known. A library without an "arch" is no
+// library. A path that is not there does not exist; folders follow from the
+// paths below them; access is "r" if it is not said.
 StatusOr<std::unique_ptr<Machine>> ParseMachine(std::string_view json,
                                                 const std::string& where);
 
@@ -45,6 +48,8 @@ class Recorder : public Machine {
   std::string Arch() override;
   std::optional<uint64_t> FreeBytes(const std::string& path) override;
   std::optional<uint64_t> TotalBytes(const std::string& path) override;
+  std::optional<SharedObject> ReadLibrary(
+      const std::string& path, const std::vector<std::string>& wanted) override;
 
   // The JSON of ParseMachine.
   std::string ToJson() const;
