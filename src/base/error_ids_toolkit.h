@@ -15,7 +15,14 @@ namespace belay {
   X(kLogsBadArchive,       "LOGS-001", kDataLoss)          /* damaged, or no archive */ \
   X(kLogsArchiveLimit,     "LOGS-002", kResourceExhausted) /* warning: unpacks to too much */ \
   /* DOCT: the environment check; 010 on: what it finds, likewise */              \
-  X(kDoctBadBundle,        "DOCT-001", kDataLoss)          /* not a recorded machine */
+  X(kDoctBadBundle,        "DOCT-001", kDataLoss)          /* not a recorded machine */ \
+  /* TUNE: settings of the host; 010 on: what only a person can mend */           \
+  X(kTuneAlready,          "TUNE-001", kFailedPrecondition) /* an earlier --apply is in effect */ \
+  X(kTuneBadRecord,        "TUNE-002", kDataLoss)          /* not a record of old values */ \
+  X(kTuneNotRestored,      "TUNE-003", kUnavailable)       /* an old value cannot be written */ \
+  X(kTuneMeasure,          "TUNE-004", kFailedPrecondition) /* the measured command fails */ \
+  /* TOP: the live view */                                                        \
+  X(kTopNoMetrics,         "TOP-001", kUnavailable)        /* no /metrics of an engine */
 // clang-format on
 
 #define BELAY_DECLARE_ERROR_ID(name, text, status_code) \

@@ -4,6 +4,8 @@
 #include "apps/belay/doctor/doctor.h"
 #include "apps/belay/logs/logs.h"
 #include "apps/belay/sim/sim.h"
+#include "apps/belay/top/top.h"
+#include "apps/belay/tune/tune.h"
 
 namespace belay::apps {
 
@@ -20,6 +22,8 @@ void AddCommands(CLI::App& app, Context& context) {
   AddSim(app, context);
   AddDoctor(app, context);
   AddLogs(app, context);
+  AddTune(app, context);
+  AddTop(app, context);
   AddInspect(app, context);
   AddMakeModel(app, context);
   AddConvert(app, context);

@@ -86,6 +86,35 @@ class Commands(unittest.TestCase):
         self.assertEqual(belay("sim", "run")[0], 2)
 
 
+class Top(unittest.TestCase):
+    """`belay top` through the simulator's npu-smi, without a terminal."""
+
+    def test_devices(self):
+        for profile, name in (("Ascend910B3", "910B3"),
+                              ("Ascend910_9391", "Ascend910"),
+                              ("Ascend950PR_9589", "Ascend950PR"),
+                              ("Ascend310P3", "310P3")):
+            code, out, err = in_sim(BELAY, "top", "--once", "--json",
+                                    profile=profile)
+            self.assertEqual(code, 0, err)
+            view = json.loads(out)
+            self.assertGreater(len(view["devices"]), 0, profile)
+            for device in view["devices"]:
+                self.assertEqual(device["name"], name)
+                self.assertEqual(device["health"], "OK")
+                self.assertEqual(device["ai_core_percent"], 0)
+                self.assertGreater(device["temperature_c"], 0)
+                self.assertGreater(device["total_mb"], device["used_mb"])
+            self.assertIsNone(view["engine"])
+
+    def test_text(self):
+        code, out, err = in_sim(BELAY, "top", "--count", "2", "--interval",
+                                "0.05")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(out.count("health"), 2)
+        self.assertNotIn("\x1b", out)
+
+
 class NpuSmi(unittest.TestCase):
     """Tables are split at '|', as their readers must."""
 

@@ -79,6 +79,9 @@ StatusOr<ExitCode> Serve(ServeArgs args, const Context& context) {
   Settle(args);
   const std::atomic<bool>& interrupted = CatchInterrupts();
   Log log(context);
+  // Before the first thread: they all inherit it.
+  BELAY_ASSIGN_OR_RETURN(const std::string bound, BindServer(args, context));
+  if (!bound.empty()) log.Line(bound);
   BELAY_ASSIGN_OR_RETURN(
       const auto service,
       server::Service::Start(

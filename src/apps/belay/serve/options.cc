@@ -120,6 +120,9 @@ void AddEngineOptions(CLI::App& command, ServeArgs& args,
   command.add_flag("--speculative", args.speculative,
                    context.T("draft with the MTP head; same tokens, faster",
                              "用 MTP 头起草；词元相同，速度更快"));
+  command.add_option("--numa", args.numa,
+                     context.T("auto, off (default) or a node to run on",
+                               "auto、off（默认）或要绑定的 NUMA 节点"));
 }
 
 }  // namespace

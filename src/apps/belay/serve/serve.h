@@ -34,6 +34,7 @@ struct ServeArgs {
   double spill_gib = 4;
   int64_t reserve_mib = 512;  // below it the memory guard acts
   bool speculative = false;
+  std::string numa = "off";  // "auto", or the number of a node
 };
 
 // Adds every option to the command.
@@ -45,6 +46,10 @@ StatusOr<ExitCode> Serve(ServeArgs args, const Context& context);
 
 // Opens the model and places the engine, when the server asks for it.
 server::Loader LoaderFor(const ServeArgs& args, const Context& context);
+
+// Binds this thread, and so all that the server starts, as --numa asks
+// (toolkit/tune/bind.h); what was chosen, in words. ARG-001, SYS-005.
+StatusOr<std::string> BindServer(const ServeArgs& args, const Context& context);
 
 }  // namespace belay::apps
 
