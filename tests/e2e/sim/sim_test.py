@@ -115,6 +115,31 @@ class Top(unittest.TestCase):
         self.assertNotIn("\x1b", out)
 
 
+class Doctor(unittest.TestCase):
+    """`belay doctor` takes the stand-in for a healthy machine."""
+
+    def test_healthy(self):
+        for profile, expected in (("Ascend910B3", []),
+                                  ("Ascend910_9391", []),
+                                  ("Ascend950PR_9589", []),
+                                  ("Ascend310P3", ["DOCT-080"])):
+            code, out, err = in_sim(BELAY, "doctor", "--json", "--scope",
+                                    "container,cann,model", profile=profile)
+            verdict = json.loads(out)
+            ids = [finding["id"] for finding in verdict["findings"]]
+            self.assertEqual(ids, expected, profile + out)
+            self.assertEqual(code, 1 if expected else 0, err)
+            self.assertGreater(verdict["npus"], 0)
+            self.assertNotEqual(verdict["simulator"], "")
+            self.assertNotEqual(verdict["cann"], "")
+
+    def test_host(self):
+        code, out, err = in_sim(BELAY, "doctor", "--json", "--scope", "host")
+        ids = {finding["id"] for finding in json.loads(out)["findings"]}
+        # Limits and memory are those of whoever runs this.
+        self.assertLessEqual(ids, {"DOCT-053", "DOCT-060", "DOCT-065"}, err)
+
+
 class NpuSmi(unittest.TestCase):
     """Tables are split at '|', as their readers must."""
 

@@ -23,6 +23,7 @@ std::vector<std::string> ManagerNodes(Family family) {
 
 void CheckNodes(Patient& p) {
   const Facts& facts = p.facts;
+  if (!facts.simulator.empty()) return;
   if (!facts.has_npu()) {
     p.Add("DOCT-010", "/dev, /sys/bus/pci/devices", "no NPU", "");
     return;
@@ -64,7 +65,7 @@ void CheckNodes(Patient& p) {
 
 void CheckSmi(Patient& p) {
   const Facts& facts = p.facts;
-  if (facts.nodes.empty()) return;
+  if (facts.nodes.empty() && facts.simulator.empty()) return;
   if (!facts.has_smi) {
     p.Add(
         "DOCT-019", "npu-smi", "not found",
@@ -98,8 +99,8 @@ void CheckSmi(Patient& p) {
           "npu-smi info -l; dmesg | grep -i ascend | tail");
   }
   // Cards come in fours and eights; seven is eight and a lost one.
-  if (!facts.is_container && cards.size() % 2 == 1 && cards.size() > 1 &&
-      facts.pci.size() <= facts.smi.devices.size()) {
+  if (!facts.is_container && facts.simulator.empty() && cards.size() % 2 == 1 &&
+      cards.size() > 1 && facts.pci.size() <= facts.smi.devices.size()) {
     p.Add("DOCT-015", "npu-smi info", fmt::format("{} cards", cards.size()),
           "lspci | grep -i accel");
   }

@@ -178,8 +178,13 @@ void CheckLibraries(Patient& patient) {
     const std::string path = loader.Find(wanted.library, "", {});
     if (path.empty()) {
       // libnnopbase.so is beside libascendcl.so; one that lacks all is told
-      // by the first.
-      if (std::string_view(wanted.library) == "libnnopbase.so") continue;
+      // by the first. The stand-in has no driver, and HCCL only if it was
+      // built.
+      if (std::string_view(wanted.library) == "libnnopbase.so" ||
+          (!facts.simulator.empty() &&
+           std::string_view(wanted.library) != "libascendcl.so")) {
+        continue;
+      }
       const bool is_driver = std::string_view(wanted.of) == "driver";
       patient.Add("DOCT-026", "LD_LIBRARY_PATH",
                   fmt::format("{} ({}) is in none of its {} folders",

@@ -28,7 +28,8 @@ constexpr DriverRule kRules[] = {
 
 void CheckVersions(Patient& p) {
   const Facts& facts = p.facts;
-  if (facts.driver.empty()) return;
+  // The stand-in has no driver, only the name of one in npu-smi's table.
+  if (facts.driver.empty() || !facts.simulator.empty()) return;
   if (!facts.firmware.empty() && !facts.driver_fw_low.empty() &&
       (CompareVersions(facts.firmware, facts.driver_fw_low) < 0 ||
        CompareVersions(facts.firmware, facts.driver_fw_high) > 0)) {

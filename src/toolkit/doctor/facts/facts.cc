@@ -49,6 +49,13 @@ void ReadPci(Machine& machine, Facts& facts) {
   }
 }
 
+void ReadSimulator(Machine& machine, Facts& facts) {
+  const std::string root = facts.Variable("ASCEND_HOME_PATH");
+  if (root.empty()) return;
+  const auto text = machine.Read(root + "/version.info");
+  if (text) facts.simulator = KeyValues(*text)["cannsim_version"];
+}
+
 void ReadDevices(Machine& machine, Facts& facts) {
   for (const std::string& name : machine.List("/dev")) {
     const int number = NodeNumber(name);
@@ -56,7 +63,8 @@ void ReadDevices(Machine& machine, Facts& facts) {
   }
   std::sort(facts.nodes.begin(), facts.nodes.end());
   ReadPci(machine, facts);
-  if (!facts.has_npu() && !machine.Stat("/usr/local/bin/npu-smi").exists() &&
+  if (!facts.has_npu() && facts.simulator.empty() &&
+      !machine.Stat("/usr/local/bin/npu-smi").exists() &&
       !machine.Stat("/usr/local/sbin/npu-smi").exists()) {
     return;
   }
@@ -99,13 +107,13 @@ std::string ToolkitVersion(Machine& machine, const std::string& root,
                            const std::string& arch, std::string& file) {
   for (const std::string& candidate :
        {root + "/" + arch + "-linux/ascend_toolkit_install.info",
-        root + "/ascend_toolkit_install.info",
-        root + "/runtime/version.info"}) {
+        root + "/ascend_toolkit_install.info", root + "/runtime/version.info",
+        root + "/version.info"}) {
     const auto text = machine.Read(candidate);
     if (!text) continue;
     auto values = KeyValues(*text);
     file = candidate;
-    return candidate.ends_with("runtime/version.info") &&
+    return candidate.ends_with("/version.info") &&
                    !values["version_dir"].empty()
                ? values["version_dir"]
                : values["version"];
@@ -269,6 +277,7 @@ Facts ReadFacts(Machine& machine) {
   facts.arch = machine.Arch();
   facts.variables = machine.Variables();
   facts.is_container = IsContainer(machine);
+  ReadSimulator(machine, facts);
   ReadDevices(machine, facts);
   ReadDriver(machine, facts);
   ReadToolkit(machine, facts);

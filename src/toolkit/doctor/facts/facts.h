@@ -28,6 +28,9 @@ struct Package {
 struct Facts {
   std::string arch;
   bool is_container = false;
+  // Version of cannsim when the toolkit is that stand-in: there are no device
+  // nodes, no driver and no kernels then, and nothing is wrong with that.
+  std::string simulator;
   std::map<std::string, std::string> variables;
 
   // Devices

@@ -15,6 +15,12 @@ using nlohmann::ordered_json;
 
 std::string Safe(const std::string& text) { return diag::EscapeControls(text); }
 
+// The stand-in has cards, but no nodes.
+size_t NpusOf(const Facts& facts) {
+  return facts.simulator.empty() ? facts.nodes.size()
+                                 : facts.smi.devices.size();
+}
+
 class TextReport {
  public:
   TextReport(const Verdict& verdict, const diag::Catalogue& catalogue,
@@ -49,11 +55,13 @@ class TextReport {
       return text.empty() ? std::string(T("none", "无")) : Safe(text);
     };
     out_ += fmt::format(
-        "{}: {} x {}; {}: {}; {}: {}; CANN: {}{}\n\n", T("NPUs", "NPU"),
-        facts.nodes.size(),
+        "{}: {} x {}; {}: {}; {}: {}; CANN: {}{}{}\n\n", T("NPUs", "NPU"),
+        NpusOf(facts),
         or_none(facts.smi.devices.empty() ? "" : facts.smi.devices[0].name),
         T("driver", "驱动"), or_none(facts.driver), T("firmware", "固件"),
         or_none(facts.firmware), or_none(facts.cann),
+        facts.simulator.empty() ? ""
+                                : " (cannsim " + Safe(facts.simulator) + ")",
         facts.is_container ? T("; in a container", "；容器内") : "");
   }
 
@@ -109,12 +117,13 @@ ordered_json VerdictToJson(const Verdict& verdict,
                            const diag::Catalogue& catalogue, diag::Lang lang) {
   const Facts& facts = verdict.facts;
   ordered_json json;
-  json["npus"] = facts.nodes.size();
+  json["npus"] = NpusOf(facts);
   json["chip"] = facts.smi.devices.empty() ? "" : facts.smi.devices[0].name;
   json["family"] = NameOf(facts.family);
   json["driver"] = facts.driver;
   json["firmware"] = facts.firmware;
   json["cann"] = facts.cann;
+  json["simulator"] = facts.simulator;
   json["container"] = facts.is_container;
   json["packages"] = ordered_json::object();
   for (const char* name :
