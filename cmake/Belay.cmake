@@ -109,7 +109,8 @@ function(belay_test_properties NAME LABEL TIMEOUT)
   endif()
   set_tests_properties(${NAME} PROPERTIES
     LABELS "${LABEL}" TIMEOUT ${TIMEOUT}
-    ENVIRONMENT "LC_ALL=C.UTF-8;TZ=UTC;GTEST_COLOR=no")
+    ENVIRONMENT "LC_ALL=C.UTF-8;TZ=UTC;GTEST_COLOR=no;\
+ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/test/ascend-log")
 endfunction()
 
 function(belay_room NAME)

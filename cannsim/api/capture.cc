@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "cannsim/runtime/count/counters.h"
 #include "cannsim/runtime/error.h"
 #include "cannsim/runtime/process.h"
 
@@ -98,8 +99,9 @@ int Execute(const std::shared_ptr<Graph>& graph,
   return Process::Get().Launch(
       stream, {.kind = TaskKind::kGraph,
                .name = "aclmdlRIExecuteAsync",
-               .run = [running = Running(graph)](const TaskRun& run) {
-                 return running->Run(run);
+               .run = [running = Running(graph), device = stream->device(),
+                       id = stream->id()](const TaskRun& run) {
+                 return running->Run(run, device, id);
                }});
 }
 
@@ -202,6 +204,7 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
   const auto stream = Process::Get().FindStream(nullptr);
   if (stream == nullptr) return PeekLastError();
   if (const int code = Execute(graph, stream); code != 0) return code;
+  cannsim::Add(cannsim::Count().host_syncs);
   return stream->Synchronize(timeout, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 }
 

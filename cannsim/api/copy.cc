@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills. The addresses decide what a copy is; memory of the device
 // is reached through its second mapping.
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "cannsim/runtime/count/clock.h"
+#include "cannsim/runtime/count/counters.h"
 #include "cannsim/runtime/error.h"
 #include "cannsim/runtime/process.h"
+#include "cannsim/runtime/strict/findings.h"
 
 namespace {
 
@@ -35,6 +42,14 @@ int Locate(const void* address, size_t bytes, const char* use, Side* side) {
   side->real = const_cast<char*>(static_cast<const char*>(address));
   side->pinned = process.host_memory.IsPinned(address, bytes);
   return ACL_SUCCESS;
+}
+
+// What the clock is told of a copy of `bytes`.
+cannsim::TaskCost CostOf(int to_device, int from_device, size_t bytes) {
+  const bool is_inside = to_device >= 0 && to_device == from_device;
+  // Inside a device they are read and written.
+  return {.bytes = static_cast<double>(bytes) * (is_inside ? 2 : 1),
+          .over_link = !is_inside};
 }
 
 struct Copy {
@@ -119,6 +134,21 @@ int CheckKind(const Copy& copy, aclrtMemcpyKind kind) {
   return ACL_SUCCESS;
 }
 
+// Strict mode: one place of the program makes such copies again and again.
+void NotePageable(size_t bytes) {
+  constexpr int kMany = 8;
+  static std::mutex mutex;
+  static auto* const counts = new std::map<const void*, int>;
+  const cannsim::Call& call = cannsim::CurrentCall();
+  const std::lock_guard lock(mutex);
+  if (++(*counts)[call.caller] != kMany) return;
+  cannsim::Finding(
+      "SIM-017", call.caller,
+      fmt::format("{} asynchronous copies of pageable host memory ({} bytes): "
+                  "each waits for its stream\n  by {}",
+                  kMany, bytes, cannsim::Describe(call)));
+}
+
 // Queues the copy. One that touches pageable memory is done when the call
 // returns, which is what makes it slow.
 int Queue(const Copy& copy, aclrtStream stream) {
@@ -133,21 +163,52 @@ int Queue(const Copy& copy, aclrtStream stream) {
     }
     if (const int code = process.CheckUnsafe(); code != 0) return code;
   }
-  process.Launch(on, {.kind = TaskKind::kCopy,
-                      .name = "aclrtMemcpyAsync",
-                      .run = [copy](const TaskRun&) {
-                        std::memmove(copy.dst.real, copy.src.real, copy.bytes);
-                        return ACL_SUCCESS;
-                      }});
-  if (copy.IsPinned()) return ACL_SUCCESS;
+  cannsim::CountCopy(copy.dst.device, copy.src.device, copy.bytes);
+  const int code = process.Launch(
+      on, {.kind = TaskKind::kCopy,
+           .name = "aclrtMemcpyAsync",
+           .run =
+               [copy](const TaskRun&) {
+                 std::memmove(copy.dst.real, copy.src.real, copy.bytes);
+                 return ACL_SUCCESS;
+               },
+           .cost = CostOf(copy.dst.device, copy.src.device, copy.bytes)});
+  if (code != 0 || copy.IsPinned()) return code;
+  cannsim::Add(cannsim::Count().blocking_copies);
+  if (process.settings().strict) NotePageable(copy.bytes);
   return on->Synchronize(-1, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+}
+
+// A copy or fill that the calling thread does: faults of the script, and its
+// time.
+int HostWork(cannsim::FaultRule::What what, const char* name, int device,
+             const cannsim::TaskCost& cost) {
+  static std::atomic<uint64_t> draws{0};
+  Process& process = Process::Get();
+  const int code = process.faults().OnCall(what, name, device, -1);
+  if (code != 0) return code;
+  if (process.races() != nullptr) process.races()->OnHost();
+  cannsim::Task task;
+  task.cost = cost;
+  const double ns = cannsim::CostNs(task, process.profile(), draws++);
+  cannsim::HostReach(cannsim::HostNow() + ns);
+  cannsim::NoteTime(name, ns);
+  return ACL_SUCCESS;
 }
 
 int CopyNow(void* dst, size_t dest_max, const void* src, size_t count) {
   Copy copy;
   if (const int code = Process::Get().CheckUnsafe(); code != 0) return code;
-  const int code = Prepare(dst, dest_max, src, count, &copy);
+  int code = Prepare(dst, dest_max, src, count, &copy);
   if (code != 0) return code;
+  const int device = std::max(copy.dst.device, copy.src.device);
+  if (device >= 0) {
+    code = HostWork(cannsim::FaultRule::What::kCopy, "aclrtMemcpy", device,
+                    CostOf(copy.dst.device, copy.src.device, count));
+    if (code != 0) return code;
+    cannsim::Add(cannsim::Count().blocking_copies);
+    cannsim::CountCopy(copy.dst.device, copy.src.device, count);
+  }
   std::memmove(copy.dst.real, copy.src.real, count);
   return ACL_SUCCESS;
 }
@@ -277,8 +338,13 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value,
   CANNSIM_CALL(aclrtMemset);
   Side side;
   if (const int code = Process::Get().CheckUnsafe(); code != 0) return code;
-  const int code = PrepareFill(devPtr, maxCount, count, &side);
+  int code = PrepareFill(devPtr, maxCount, count, &side);
   if (code != 0) return code;
+  if (side.device >= 0) {
+    code = HostWork(cannsim::FaultRule::What::kFill, "aclrtMemset", side.device,
+                    {.bytes = static_cast<double>(count)});
+    if (code != 0) return code;
+  }
   std::memset(side.real, value, count);
   return ACL_SUCCESS;
 }
@@ -295,10 +361,12 @@ aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value,
   return Process::Get().Launch(on,
                                {.kind = TaskKind::kMemset,
                                 .name = "aclrtMemsetAsync",
-                                .run = [real, value, count](const TaskRun&) {
-                                  std::memset(real, value, count);
-                                  return ACL_SUCCESS;
-                                }});
+                                .run =
+                                    [real, value, count](const TaskRun&) {
+                                      std::memset(real, value, count);
+                                      return ACL_SUCCESS;
+                                    },
+                                .cost = {.bytes = static_cast<double>(count)}});
 }
 
 }  // extern "C"

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events: record, wait, ask, measure.
+#include <algorithm>
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "cannsim/runtime/count/clock.h"
+#include "cannsim/runtime/count/counters.h"
 #include "cannsim/runtime/error.h"
 #include "cannsim/runtime/process.h"
 
@@ -61,10 +64,10 @@ std::shared_ptr<Event> Askable(aclrtEvent handle) {
   return event;
 }
 
-int MarkInGraph(const std::shared_ptr<Event>& event) {
+int MarkInGraph(const std::shared_ptr<Event>& event, const TaskRun& run) {
   auto record = std::make_shared<Record>();
   event->SetLatest(record);
-  record->Complete();
+  record->Complete(*run.now_ns);
   return ACL_SUCCESS;
 }
 
@@ -76,7 +79,7 @@ int RecordCaptured(const std::shared_ptr<Event>& event,
             .run = [](const TaskRun&) { return ACL_SUCCESS; }};
   if (event->Has(ACL_EVENT_EXTERNAL)) {
     // A mark for others than the graph: made anew by each replay.
-    task.run = [event](const TaskRun&) { return MarkInGraph(event); };
+    task.run = [event](const TaskRun& run) { return MarkInGraph(event, run); };
     capture->Append(stream.get(), std::move(task));
     return ACL_SUCCESS;
   }
@@ -92,12 +95,15 @@ int RecordOn(const std::shared_ptr<Event>& event,
   }
   auto record = std::make_shared<Record>();
   event->SetLatest(record);
-  return Process::Get().Launch(stream, {.kind = TaskKind::kRecord,
-                                        .name = "aclrtRecordEvent",
-                                        .run = [record](const TaskRun&) {
-                                          record->Complete();
-                                          return ACL_SUCCESS;
-                                        }});
+  const int code =
+      Process::Get().Launch(stream, {.kind = TaskKind::kRecord,
+                                     .name = "aclrtRecordEvent",
+                                     .run = [record](const TaskRun& run) {
+                                       record->Complete(*run.now_ns);
+                                       return ACL_SUCCESS;
+                                     }});
+  Process::Get().MarkOrder(*record, stream->id());
+  return code;
 }
 
 // Counts a wait of the event until its last copy is gone.
@@ -117,9 +123,11 @@ class PendingWait {
 
 int WaitInTask(const Record& record, const TaskRun& run) {
   const int64_t timeout_ms = Process::Get().op_wait_timeout_ms.load();
-  if (record.Wait(timeout_ms, &run.abandoned) || run.abandoned.load()) {
+  if (record.Wait(timeout_ms, &run.abandoned)) {
+    *run.now_ns = std::max(*run.now_ns, record.time_ns());
     return ACL_SUCCESS;
   }
+  if (run.abandoned.load()) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_TASK_TIMEOUT,
               "the event did not come within the {} ms of "
               "aclrtSetOpWaitTimeout",
@@ -130,6 +138,9 @@ int WaitFor(const std::shared_ptr<Event>& event,
             const std::shared_ptr<Record>& record,
             const std::shared_ptr<Stream>& stream) {
   auto pending = std::make_shared<PendingWait>(event);
+  if (const auto order = record->order()) {
+    Process::Get().races()->StreamWaits(stream->id(), *order);
+  }
   return Process::Get().Launch(stream,
                                {.kind = TaskKind::kWait,
                                 .name = "aclrtStreamWaitEvent",
@@ -281,6 +292,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
                 "aclrtQueryEventStatus");
   }
   const auto record = found->latest();
+  if (record != nullptr && record->done()) Process::Get().HostKnows(*record);
   *status = record != nullptr && record->done() ? ACL_EVENT_STATUS_COMPLETE
                                                 : ACL_EVENT_STATUS_NOT_READY;
   return ACL_SUCCESS;
@@ -296,6 +308,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event,
   const bool done = record == nullptr
                         ? found->maker() == EventMaker::kExWithFlag
                         : record->done();
+  if (record != nullptr && done) Process::Get().HostKnows(*record);
   *status = done ? ACL_EVENT_RECORDED_STATUS_COMPLETE
                  : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
@@ -327,8 +340,14 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
   }
   const auto found = Askable(event);
   if (found == nullptr) return PeekLastError();
+  cannsim::Add(cannsim::Count().host_syncs);
   const auto record = found->latest();
-  if (record == nullptr || record->Wait(timeout, nullptr)) return ACL_SUCCESS;
+  if (record == nullptr) return ACL_SUCCESS;
+  if (record->Wait(timeout, nullptr)) {
+    cannsim::HostReach(record->time_ns());
+    Process::Get().HostKnows(*record);
+    return ACL_SUCCESS;
+  }
   return Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT,
               "the event has not come after {} ms", timeout);
 }
@@ -337,7 +356,7 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent,
                                aclrtEvent endEvent) {
   CANNSIM_CALL(aclrtEventElapsedTime);
   if (ms == nullptr) return Null();
-  int64_t times[2] = {};
+  double times[2] = {};
   for (int i = 0; i < 2; ++i) {
     const auto event = Askable(i == 0 ? startEvent : endEvent);
     if (event == nullptr) return PeekLastError();
@@ -356,7 +375,7 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent,
     return Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL,
                 "the second event came before the first");
   }
-  *ms = static_cast<float>(static_cast<double>(times[1] - times[0]) * 1e-6);
+  *ms = static_cast<float>((times[1] - times[0]) * 1e-6);
   return ACL_SUCCESS;
 }
 
@@ -370,7 +389,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
       !record->done()) {
     return Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "the event has no time");
   }
-  *timestamp = static_cast<uint64_t>(record->time_ns() / 1000);
+  *timestamp = static_cast<uint64_t>(record->time_ns() * 1e-3);
   return ACL_SUCCESS;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start and end, messages, versions, what the chip can do.
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include "acl/acl.h"
 #include "base/float_formats.h"
 #include "cannsim/runtime/error.h"
+#include "cannsim/runtime/log/log.h"
 #include "cannsim/runtime/process.h"
 
 namespace {
@@ -91,15 +93,17 @@ aclError aclsysGetVersionStr(char* pkgName, char* versionStr) {
 
 void aclAppLog(aclLogLevel logLevel, const char* func, const char* file,
                uint32_t line, const char* fmt, ...) {
-  if (logLevel < ACL_ERROR || fmt == nullptr) return;
+  const auto level = static_cast<cannsim::LogLevel>(
+      std::clamp<int>(logLevel, ACL_DEBUG, ACL_ERROR));
+  if (fmt == nullptr || !cannsim::Logs(level, "APP")) return;
   char text[1024];
   va_list args;
   va_start(args, fmt);
   std::vsnprintf(text, sizeof(text), fmt, args);
   va_end(args);
-  cannsim::Complain(fmt::format("[ERROR] APP {}:{} {}: {}",
-                                file == nullptr ? "" : file, line,
-                                func == nullptr ? "" : func, text));
+  cannsim::Log(
+      level, "APP", func == nullptr ? "" : func,
+      fmt::format("{}:{}: {}", file == nullptr ? "" : file, line, text));
 }
 
 float aclFloat16ToFloat(aclFloat16 value) { return belay::F32FromF16(value); }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
+#include "cannsim/runtime/count/counters.h"
 #include "cannsim/runtime/error.h"
 #include "cannsim/runtime/process.h"
 
@@ -12,6 +13,7 @@ namespace {
 using cannsim::DeviceMemory;
 using cannsim::Fail;
 using cannsim::Process;
+using cannsim::Quirk;
 
 // The memory of the thread's device, or null after Fail.
 DeviceMemory* CurrentMemory() {
@@ -24,6 +26,30 @@ DeviceMemory* CurrentMemory() {
   return memory;
 }
 
+// Allocates as the quirks want it.
+int Quirky(DeviceMemory& memory, int id, size_t size, bool extra, void** out) {
+  cannsim::Faults& faults = Process::Get().faults();
+  const cannsim::Device& device = Process::Get().device(id);
+  if (faults.Has(Quirk::kEarlyMalloc) && !device.waited) {
+    faults.Tell(Quirk::kEarlyMalloc,
+                fmt::format("aclrtMalloc of {} bytes before the host waited "
+                            "for device {} returns an address with nothing "
+                            "behind it",
+                            size, id));
+    return memory.Reserve(size, out);
+  }
+  size_t waste = 0;
+  if (faults.Has(Quirk::kFragmentedMalloc) && device.has_run) {
+    faults.Tell(Quirk::kFragmentedMalloc,
+                fmt::format("aclrtMalloc of {} bytes after operators were "
+                            "queued on device {} loses as much again to "
+                            "fragmentation",
+                            size, id));
+    waste = size;
+  }
+  return memory.Allocate(size, extra, waste, out);
+}
+
 int Malloc(void** out, size_t size, bool extra) {
   if (out == nullptr) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "the pointer's place is null");
@@ -32,7 +58,12 @@ int Malloc(void** out, size_t size, bool extra) {
   if (size == 0) return Fail(ACL_ERROR_RT_PARAM_INVALID, "size is 0");
   DeviceMemory* memory = CurrentMemory();
   if (memory == nullptr) return cannsim::PeekLastError();
-  return memory->Allocate(size, extra, out);
+  Process& process = Process::Get();
+  const int id = process.CurrentContext()->device;
+  int code = process.faults().OnMalloc(id, memory->used_bytes() + size);
+  if (code == 0) code = Quirky(*memory, id, size, extra, out);
+  if (code == 0) cannsim::Add(cannsim::Count().allocations);
+  return code;
 }
 
 int MallocHost(void** out, size_t size) {
@@ -44,7 +75,9 @@ int MallocHost(void** out, size_t size) {
   if (Process::Get().CurrentContext() == nullptr) {
     return ACL_ERROR_RT_CONTEXT_NULL;
   }
-  return Process::Get().host_memory.Allocate(size, out);
+  const int code = Process::Get().host_memory.Allocate(size, out);
+  if (code == 0) cannsim::Add(cannsim::Count().host_allocations);
+  return code;
 }
 
 bool IsHbm(aclrtMemAttr attr) {
@@ -97,7 +130,13 @@ aclError aclrtFree(void* devPtr) {
   if (memory == nullptr) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "{} is not device memory", devPtr);
   }
-  return memory->Free(devPtr);
+  const size_t bytes = memory->SizeOf(devPtr);
+  if (bytes > 0 && process.races() != nullptr) {
+    process.races()->Freed(reinterpret_cast<uintptr_t>(devPtr), bytes);
+  }
+  const int code = memory->Free(devPtr);
+  if (code == 0) cannsim::Add(cannsim::Count().frees);
+  return code;
 }
 
 aclError aclrtMallocHost(void** hostPtr, size_t size) {
@@ -115,7 +154,9 @@ aclError aclrtFreeHost(void* hostPtr) {
   if (hostPtr == nullptr) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "the pointer is null");
   }
-  return Process::Get().host_memory.Free(hostPtr);
+  const int code = Process::Get().host_memory.Free(hostPtr);
+  if (code == 0) cannsim::Add(cannsim::Count().host_frees);
+  return code;
 }
 
 aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType,
@@ -267,20 +308,24 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
   std::string error;
   DeviceMemory* memory = process.Memory(id, &error);
   if (memory == nullptr) return Fail(ACL_ERROR_RT_DEV_SETUP_ERROR, error);
-  return memory->MallocPhysical(size, granularity, handle);
+  int code = process.faults().OnMalloc(id, memory->used_bytes() + size);
+  if (code == 0) code = memory->MallocPhysical(size, granularity, handle);
+  if (code == 0) cannsim::Add(cannsim::Count().allocations);
+  return code;
 }
 
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
   CANNSIM_CALL(aclrtFreePhysical);
   // A handle does not say which device it is of; only one knows it.
   Process& process = Process::Get();
-  int code = Fail(ACL_ERROR_RT_INVALID_HANDLE, "{} is no live handle", handle);
-  for (int id = 0; id < process.n_devices() && code != 0; ++id) {
-    if (DeviceMemory* memory = process.MemoryIfAny(id)) {
-      code = memory->FreePhysical(handle);
-    }
+  for (int id = 0; id < process.n_devices(); ++id) {
+    DeviceMemory* memory = process.MemoryIfAny(id);
+    if (memory == nullptr || !memory->HasPhysical(handle)) continue;
+    const int code = memory->FreePhysical(handle);
+    if (code == 0) cannsim::Add(cannsim::Count().frees);
+    return code;
   }
-  return code;
+  return Fail(ACL_ERROR_RT_INVALID_HANDLE, "{} is no live handle", handle);
 }
 
 aclError aclrtMapMem(void* virPtr, size_t size, size_t offset,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams.
 #include "acl/acl_rt.h"
+#include "cannsim/runtime/count/counters.h"
 #include "cannsim/runtime/error.h"
 #include "cannsim/runtime/process.h"
 
@@ -64,6 +65,13 @@ int Destroy(aclrtStream handle, bool force) {
 int Synchronize(aclrtStream handle, int timeout_ms) {
   const auto stream = Waitable(handle);
   if (stream == nullptr) return PeekLastError();
+  Process& process = Process::Get();
+  cannsim::Add(cannsim::Count().host_syncs);
+  process.device(stream->device()).waited = true;
+  const int code = process.faults().OnCall(
+      cannsim::FaultRule::What::kWait, "aclrtSynchronizeStream",
+      stream->device(), static_cast<int>(stream->id()));
+  if (code != 0) return code;
   return stream->Synchronize(timeout_ms, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 }
 
@@ -120,8 +128,13 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   }
   const auto found = Waitable(stream);
   if (found == nullptr) return PeekLastError();
-  *status = found->IsIdle() ? ACL_STREAM_STATUS_COMPLETE
-                            : ACL_STREAM_STATUS_NOT_READY;
+  found->LetGo();
+  const auto* races = Process::Get().races();
+  const auto order =
+      races == nullptr ? nullptr : Process::Get().races()->At(found->id());
+  const bool is_idle = found->IsIdle();
+  if (is_idle && order != nullptr) Process::Get().races()->HostWaits(*order);
+  *status = is_idle ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
 

@@ -131,6 +131,8 @@ void ReadRest(Reader& reader, Profile* p) {
   p->n_streams = reader.Int("limits", "streams", 1, 1 << 24);
   p->launch_us = reader.Number("timing", "launch_us", 0, 1e9);
   p->copy_latency_us = reader.Number("timing", "copy_latency_us", 0, 1e9);
+  p->copy_jitter_us =
+      reader.Number("timing", "copy_jitter_us", 0, p->copy_latency_us);
   p->host_link_bytes_per_s =
       reader.Number("timing", "host_link_bytes_per_s", 1, 1e18);
   p->n_devices = reader.Int("defaults", "devices", 1, 64);

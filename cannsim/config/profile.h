@@ -45,6 +45,7 @@ struct Profile {
   double fp16_flops = 0;
   double launch_us = 0;
   double copy_latency_us = 0;
+  double copy_jitter_us = 0;  // a copy takes up to this much more or less
 
   int n_devices = 8;
   std::string driver_version;

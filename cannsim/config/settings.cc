@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 
 namespace cannsim {
@@ -16,7 +17,8 @@ std::string Variable(const char* name, const char* otherwise = "") {
   return value == nullptr ? otherwise : value;
 }
 
-bool ParseInt(std::string_view text, int* value) {
+template <typename T>
+bool ParseInt(std::string_view text, T* value) {
   const char* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, *value);
   return result.ec == std::errc() && result.ptr == end;
@@ -31,6 +33,42 @@ int DeviceCount(const Profile& profile, std::string* error) {
     return 0;
   }
   return n;
+}
+
+// A script, or what is in the file of that name. More than a script may hold
+// is read, so that the parser can say so.
+std::string FaultText() {
+  std::string text = Variable("CANNSIM_FAULTS");
+  std::error_code ignored;
+  if (text.size() > 4096 || text.find('\n') != std::string::npos ||
+      !std::filesystem::is_regular_file(text, ignored)) {
+    return text;
+  }
+  std::ifstream in(text, std::ios::binary);
+  std::string script(size_t{1} << 17, '\0');
+  in.read(script.data(), static_cast<std::streamsize>(script.size()));
+  script.resize(static_cast<size_t>(in.gcount()));
+  return script;
+}
+
+void ReadWishes(Settings* settings) {
+  const std::string strict = Variable("CANNSIM_STRICT");
+  settings->strict_exit = strict == "exit";
+  settings->strict = strict == "1" || settings->strict_exit;
+  settings->faults = FaultText();
+  settings->quirks = Variable("CANNSIM_QUIRKS");
+  settings->report = Variable("CANNSIM_REPORT");
+  settings->pace = Variable("CANNSIM_PACE") == "1";
+  const std::string seed = Variable("CANNSIM_SEED");
+  if (!seed.empty() && !ParseInt(seed, &settings->seed)) {
+    settings->error = "CANNSIM_SEED must be a number from 0 on";
+  }
+  constexpr uint64_t kMaxWorkspace = uint64_t{1} << 30;
+  const std::string workspace = Variable("CANNSIM_WORKSPACE");
+  if (!workspace.empty() && (!ParseInt(workspace, &settings->workspace_bytes) ||
+                             settings->workspace_bytes > kMaxWorkspace)) {
+    settings->error = "CANNSIM_WORKSPACE must be a number of bytes up to 2^30";
+  }
 }
 
 }  // namespace
@@ -74,7 +112,8 @@ bool ParseVisibleDevices(const std::string& text, int n_devices,
 
 Settings SettingsFromEnvironment(const std::string& root) {
   Settings settings;
-  settings.strict = Variable("CANNSIM_STRICT") == "1";
+  ReadWishes(&settings);
+  if (!settings.error.empty()) return settings;
   LoadProfile(Variable("CANNSIM_PROFILE", "Ascend910B3"),
               root + "/data/devices", &settings.profile, &settings.error);
   if (!settings.error.empty()) {

@@ -9,6 +9,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cannsim/nnop/live.h"
+#include "cannsim/nnop/traits.h"
+
 struct aclOpExecutor {
   std::string name;
   std::vector<aclTensor> tensors;  // data == nullptr where left out
@@ -34,6 +37,7 @@ class Executors {
     aclOpExecutor* handle = executor.get();
     const std::lock_guard lock(mutex_);
     live_[handle] = std::move(executor);
+    NoteMade(handle, "aclOpExecutor", nullptr);
     return handle;
   }
 
@@ -45,7 +49,9 @@ class Executors {
 
   bool Remove(const aclOpExecutor* handle) {
     const std::lock_guard lock(mutex_);
-    return live_.erase(handle) > 0;
+    if (live_.erase(handle) == 0) return false;
+    NoteGone(handle, "aclOpExecutor", nullptr);
+    return true;
   }
 
  private:
@@ -98,6 +104,10 @@ Phase1::Phase1(const char* name, uint64_t* workspace_size,
                aclOpExecutor** executor)
     : name_(name), workspace_size_(workspace_size), executor_(executor) {
   NotNull(workspace_size, "workspaceSize").NotNull(executor, "executor");
+  if (cannsim_missing(name)) {
+    Complain(ACLNN_ERR_INNER_FIND_KERNEL_ERROR,
+             "no kernel of this operator for this chip");
+  }
 }
 
 void Phase1::Complain(aclnnStatus code, const std::string& text) {
@@ -166,8 +176,9 @@ aclnnStatus Phase1::Finish(Kernel kernel) {
   }
   made->outputs = std::move(outputs_);
   made->kernel = std::move(kernel);
-  // The simulator works in place; real operators may ask for more.
-  *workspace_size_ = 0;
+  // The simulator works in place; it may be told to ask for something all the
+  // same, as real operators do.
+  *workspace_size_ = cannsim_workspace();
   *executor_ = Executors::Get().Add(std::move(made));
   return ACLNN_SUCCESS;
 }
@@ -186,8 +197,18 @@ aclnnStatus Phase2(const char* name, void* workspace, uint64_t workspace_size,
                      "this executor was used before, destroyed, or made by "
                      "another operator");
   }
-  if (workspace == nullptr && workspace_size > 0) {
+  const uint64_t needed = cannsim_workspace();
+  if (workspace == nullptr && (workspace_size > 0 || needed > 0)) {
     return Complaint(name, ACLNN_ERR_PARAM_NULLPTR, "workspace is null");
+  }
+  if (workspace_size < needed) {
+    return Complaint(name, ACLNN_ERR_PARAM_INVALID,
+                     "workspace is smaller than phase 1 asked for");
+  }
+  // Noted as a use: two streams must not share it without an order.
+  if (needed > 0 &&
+      cannsim_worker(workspace, workspace_size, "written") == nullptr) {
+    return ACLNN_ERR_RUNTIME_ERROR;
   }
   Arrays arrays(found->tensors.size());
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -198,8 +219,12 @@ aclnnStatus Phase2(const char* name, void* workspace, uint64_t workspace_size,
     }
   }
   if (!found->repeatable) Executors::Get().Remove(executor);
-  const int code = cannsim_launch(
-      stream, name, [kernel = found->kernel, arrays = std::move(arrays)] {
+  TaskCost cost = CostOf(found->name, arrays, found->outputs);
+  Kernel kernel =
+      WithQuirks(name, arrays, found->outputs, found->kernel, &cost);
+  const int code = cannsim_launch_op(
+      stream, name, cost,
+      [kernel = std::move(kernel), arrays = std::move(arrays)] {
         return kernel(arrays);
       });
   return code == 0 ? ACLNN_SUCCESS : ACLNN_ERR_RUNTIME_ERROR;

@@ -6,7 +6,11 @@
 #include <cstring>
 
 #include "aclnn/aclnn_base.h"
+#include "cannsim/nnop/live.h"
 #include "cannsim/private/runtime_link.h"
+
+// The place of the program that calls.
+#define CALLER __builtin_return_address(0)
 
 namespace {
 
@@ -38,7 +42,8 @@ bool AreSane(const int64_t* dims, uint64_t n, const int64_t* strides) {
 }
 
 template <typename T>
-aclnnStatus Destroy(const T* object) {
+aclnnStatus Destroy(const T* object, const char* kind, const void* caller) {
+  if (!cannsim::NoteGone(object, kind, caller)) return ACLNN_ERR_PARAM_INVALID;
   delete object;  // null is tolerated, as clients expect
   return ACLNN_SUCCESS;
 }
@@ -120,6 +125,7 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum,
   if (aclInitTensor(tensor, viewDims, viewDimsNum, dataType, stride, offset,
                     format, storageDims, storageDimsNum,
                     tensorData) == ACLNN_SUCCESS) {
+    cannsim::NoteMade(tensor, "aclTensor", CALLER);
     return tensor;
   }
   delete tensor;
@@ -136,19 +142,26 @@ aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
   auto* scalar = new aclScalar;
   scalar->dtype = dataType;
   std::memcpy(scalar->bytes.data(), value, bytes);
+  cannsim::NoteMade(scalar, "aclScalar", CALLER);
   return scalar;
 }
 
 aclIntArray* aclCreateIntArray(const int64_t* value, uint64_t size) {
-  return MakeArray<aclIntArray>(value, size);
+  aclIntArray* array = MakeArray<aclIntArray>(value, size);
+  cannsim::NoteMade(array, "aclIntArray", CALLER);
+  return array;
 }
 
 aclFloatArray* aclCreateFloatArray(const float* value, uint64_t size) {
-  return MakeArray<aclFloatArray>(value, size);
+  aclFloatArray* array = MakeArray<aclFloatArray>(value, size);
+  cannsim::NoteMade(array, "aclFloatArray", CALLER);
+  return array;
 }
 
 aclBoolArray* aclCreateBoolArray(const bool* value, uint64_t size) {
-  return MakeArray<aclBoolArray>(value, size);
+  aclBoolArray* array = MakeArray<aclBoolArray>(value, size);
+  cannsim::NoteMade(array, "aclBoolArray", CALLER);
+  return array;
 }
 
 aclTensorList* aclCreateTensorList(const aclTensor* const* value,
@@ -159,6 +172,7 @@ aclTensorList* aclCreateTensorList(const aclTensor* const* value,
   }
   auto* list = new aclTensorList;
   list->members.assign(value, value + size);
+  cannsim::NoteMade(list, "aclTensorList", CALLER);
   return list;
 }
 
@@ -170,39 +184,52 @@ aclScalarList* aclCreateScalarList(const aclScalar* const* value,
   }
   auto* list = new aclScalarList;
   list->members.assign(value, value + size);
+  cannsim::NoteMade(list, "aclScalarList", CALLER);
   return list;
 }
 
 aclnnStatus aclDestroyTensor(const aclTensor* tensor) {
-  return Destroy(tensor);
+  return Destroy(tensor, "aclTensor", CALLER);
 }
 
 aclnnStatus aclDestroyScalar(const aclScalar* scalar) {
-  return Destroy(scalar);
+  return Destroy(scalar, "aclScalar", CALLER);
 }
 
 aclnnStatus aclDestroyIntArray(const aclIntArray* array) {
-  return Destroy(array);
+  return Destroy(array, "aclIntArray", CALLER);
 }
 
 aclnnStatus aclDestroyFloatArray(const aclFloatArray* array) {
-  return Destroy(array);
+  return Destroy(array, "aclFloatArray", CALLER);
 }
 
 aclnnStatus aclDestroyBoolArray(const aclBoolArray* array) {
-  return Destroy(array);
+  return Destroy(array, "aclBoolArray", CALLER);
 }
 
 aclnnStatus aclDestroyTensorList(const aclTensorList* list) {
   if (list == nullptr) return ACLNN_SUCCESS;
-  for (const aclTensor* member : list->members) delete member;
-  return Destroy(list);
+  if (!cannsim::NoteGone(list, "aclTensorList", CALLER)) {
+    return ACLNN_ERR_PARAM_INVALID;
+  }
+  for (const aclTensor* member : list->members) {
+    Destroy(member, "aclTensor", CALLER);
+  }
+  delete list;
+  return ACLNN_SUCCESS;
 }
 
 aclnnStatus aclDestroyScalarList(const aclScalarList* list) {
   if (list == nullptr) return ACLNN_SUCCESS;
-  for (const aclScalar* member : list->members) delete member;
-  return Destroy(list);
+  if (!cannsim::NoteGone(list, "aclScalarList", CALLER)) {
+    return ACLNN_ERR_PARAM_INVALID;
+  }
+  for (const aclScalar* member : list->members) {
+    Destroy(member, "aclScalar", CALLER);
+  }
+  delete list;
+  return ACLNN_SUCCESS;
 }
 
 aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims,

@@ -83,6 +83,18 @@ void CheckRms(Phase1& call, const aclTensor* x, const aclTensor* gamma,
                "gamma");
 }
 
+// The quirk eps-underflow: versions that keep eps in FP16 and refuse what is
+// (nearly) nothing there.
+void CheckEps(Phase1& call, const aclTensor* x, double eps) {
+  if (!call.ok() || x->dtype != ACL_FLOAT16 || eps >= 1e-6 ||
+      !cannsim_quirk(Quirk::kEpsUnderflow)) {
+    return;
+  }
+  cannsim_tell(Quirk::kEpsUnderflow,
+               "an eps below 1e-6 is refused for FLOAT16");
+  call.Require(false, "invalid parameter: epsilon is below 1e-6");
+}
+
 }  // namespace
 }  // namespace cannsim
 
@@ -100,6 +112,7 @@ aclnnStatus aclnnRmsNormGetWorkspaceSize(const aclTensor* x,
   cannsim::NeedsFloat(call, gamma, "gamma");
   cannsim::SameShape(call, x, yOut, "x and yOut");
   cannsim::CheckRms(call, x, gamma, rstdOut);
+  cannsim::CheckEps(call, x, epsilon);
   return call.Finish([epsilon](const cannsim::Arrays& a) {
     cannsim::RmsNorm(a[0], a[1], a[2], a[3], epsilon);
     return 0;
@@ -121,6 +134,7 @@ aclnnStatus aclnnAddRmsNormGetWorkspaceSize(
   cannsim::SameShape(call, x1, yOut, "x1 and yOut");
   cannsim::SameShape(call, x1, xOut, "x1 and xOut");
   cannsim::CheckRms(call, x1, gamma, rstdOut);
+  cannsim::CheckEps(call, x1, epsilon);
   return call.Finish([epsilon](const cannsim::Arrays& a) {
     // The sum is rounded to its dtype, then normalised.
     cannsim::Walk3(a[5], a[0], a[1], [&](int64_t out, int64_t x, int64_t y) {

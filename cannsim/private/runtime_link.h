@@ -5,10 +5,13 @@
 #define BELAY_CANNSIM_PRIVATE_RUNTIME_LINK_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "acl/acl_base.h"
 #include "cannsim/config/profile.h"
+#include "cannsim/runtime/faults/quirks.h"
+#include "cannsim/runtime/queue/task.h"
 
 extern "C" {
 
@@ -25,9 +28,39 @@ void cannsim_leave(void* scope);
 int cannsim_launch(aclrtStream stream, const char* name,
                    std::function<int()> run);
 
+// The same, with what it costs in simulated time.
+int cannsim_launch_op(aclrtStream stream, const char* name,
+                      const cannsim::TaskCost& cost, std::function<int()> run);
+
+// Whether the fault script takes an operator away from this chip.
+bool cannsim_missing(const char* op);
+
+// Whether a quirk is switched on; and, once a quirk, a line on stderr that says
+// what it did.
+bool cannsim_quirk(cannsim::Quirk quirk);
+void cannsim_tell(cannsim::Quirk quirk, const char* what);
+
+// Counts an operator that had to be compiled.
+void cannsim_compiled();
+
+// For work that does not go through a stream (a collective that meets its
+// peers): 0, or the error code of a rule of the fault script that names it.
+int cannsim_fault(const char* name, int device);
+
+// A line of the plog: an error of a module ("HCCL").
+void cannsim_log(const char* module, const char* function, const char* text);
+
 // Where the bytes of device memory (or of registered host memory) really are;
 // null after cannsim_fail when [address, +bytes) is not one buffer of it.
 char* cannsim_worker(const void* address, size_t bytes, const char* use);
+
+// Bytes of workspace that every operator asks for (0 unless it is told to).
+uint64_t cannsim_workspace();
+
+// Whether the mode is strict; and a finding of it about a place of the program,
+// which is added to the text.
+bool cannsim_strict();
+void cannsim_finding(const char* id, const void* place, const char* text);
 
 const cannsim::Profile* cannsim_profile();
 

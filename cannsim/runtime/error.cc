@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 
 #include "acl/error_codes.h"
+#include "cannsim/runtime/log/log.h"
+#include "cannsim/runtime/strict/races.h"
 
 namespace cannsim {
 namespace {
@@ -20,22 +20,8 @@ thread_local Call t_call;
 thread_local std::string t_message;   // waits to be read
 thread_local std::string t_returned;  // what the caller's pointer points to
 thread_local int t_last_error = 0;
+thread_local bool t_in_task = false;
 std::atomic<uint64_t> g_n_calls{0};
-
-// yyyy-mm-dd-hh:mm:ss.mmm.uuu, as CANN writes times.
-std::string Now() {
-  const auto now = std::chrono::system_clock::now();
-  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(
-                      now.time_since_epoch())
-                      .count() %
-                  1000000;
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  std::tm tm{};
-  localtime_r(&seconds, &tm);
-  return fmt::format("{:04}-{:02}-{:02}-{:02}:{:02}:{:02}.{:03}.{:03}",
-                     tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
-                     tm.tm_min, tm.tm_sec, us / 1000, us % 1000);
-}
 
 std::string BaseName(const char* path) {
   const std::string text = path;
@@ -49,17 +35,42 @@ std::string Demangled(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
+// The module that logs a number of this kind.
+void LogFailure(int code, const std::string& text) {
+  const std::string first = text.substr(0, text.find('\n'));
+  // Phase 1 of an operator says in the text who it is.
+  const char* api = t_call.api[0] == '\0' ? "aclnn" : t_call.api;
+  const int kind = code / 1000;
+  if (kind == 161 || kind == 361 || kind == 561) {
+    Log(LogLevel::kError, "OP", api, fmt::format("errno[{}] {}", code, first));
+    return;
+  }
+  // Clients that start twice are told so and go on.
+  const LogLevel level = code == ACL_ERROR_REPEAT_INITIALIZE
+                             ? LogLevel::kWarning
+                             : LogLevel::kError;
+  Log(level, "ASCENDCL", api,
+      fmt::format("{}, runtime result = {}", first, code));
+}
+
 }  // namespace
 
 CallScope::CallScope(const char* api, const void* caller) : before_(t_call) {
   t_call = {.api = api,
             .caller = caller,
             .number = g_n_calls.fetch_add(1, std::memory_order_relaxed) + 1};
+  if (before_.api[0] == '\0') Races::Forget();
+  if (Logs(LogLevel::kDebug, "ASCENDCL")) {
+    Log(LogLevel::kDebug, "ASCENDCL", api,
+        fmt::format("called from {}", PlaceOf(caller)));
+  }
 }
 
 CallScope::~CallScope() { t_call = before_; }
 
 const Call& CurrentCall() { return t_call; }
+
+bool SetInTask(bool in_task) { return std::exchange(t_in_task, in_task); }
 
 std::string PlaceOf(const void* caller) {
   Dl_info info{};
@@ -78,7 +89,8 @@ int Fail(int code, const std::string& text) {
   t_last_error = code;
   t_message =
       fmt::format("{}: [PID: {}] {} {} (error {}): {}\n", LetterCode(code),
-                  getpid(), Now(), t_call.api, code, text);
+                  getpid(), LogTime(), t_call.api, code, text);
+  if (!t_in_task || t_call.api[0] != '\0') LogFailure(code, text);
   if (t_call.caller != nullptr) {
     t_message += fmt::format("        Called from {}, call {} of the process\n",
                              PlaceOf(t_call.caller), t_call.number);

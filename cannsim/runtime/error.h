@@ -37,6 +37,10 @@ class CallScope {
 
 const Call& CurrentCall();
 
+// Whether this thread runs a task of a stream: what fails in one is logged by
+// its stream. Returns the state before.
+bool SetInTask(bool in_task);
+
 // "prog(main+0x1f)" or "prog+0x1f": where a call came from, for humans and
 // for addr2line.
 std::string PlaceOf(const void* caller);

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cannsim/runtime/process.h"
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "cannsim/runtime/count/counters.h"
+#include "cannsim/runtime/count/report.h"
 #include "cannsim/runtime/error.h"
+#include "cannsim/runtime/log/log.h"
 #include "cannsim/runtime/memory/touch.h"
+#include "cannsim/runtime/strict/findings.h"
 
 namespace cannsim {
 
@@ -28,12 +36,94 @@ Process::Process()
     devices_.back()->physical_id = physical_id;
   }
   for (auto& memory : memories_) memory = nullptr;
+  ReadFaults();
+  if (settings_.strict) races_ = std::make_unique<Races>();
+  if (settings_.strict || !settings_.report.empty()) {
+    std::atexit([] { Process::Get().AtExit(); });
+  }
+}
+
+void Process::AtExit() {
+  if (!settings_.report.empty() && !WriteReport(settings_.report)) {
+    Complain("SIM-004 " + settings_.report);
+  }
+  const size_t n_pinned = host_memory.n_live();
+  if (settings_.strict && n_pinned > 0) {
+    Finding("SIM-012", nullptr,
+            fmt::format("{} pieces of pinned host memory live at the end",
+                        n_pinned));
+  }
+  if (!settings_.strict_exit || CountFindings() == 0) return;
+  Complain(fmt::format("{} findings of the strict mode: exit code 1",
+                       CountFindings()));
+  std::fflush(nullptr);
+  _exit(1);
+}
+
+void Process::MarkOrder(Record& record, unsigned stream) {
+  if (races_ != nullptr) record.SetOrder(races_->At(stream));
+}
+
+void Process::HostKnows(const Record& record) {
+  const auto order = races_ == nullptr ? nullptr : record.order();
+  if (order != nullptr) races_->HostWaits(*order);
+}
+
+// Strict mode: what the program made on a device and did not destroy.
+void Process::TellLeaks(int id) {
+  std::string text;
+  size_t n = 0;
+  const auto add = [&](const char* what, const Call& call) {
+    constexpr size_t kShown = 8;
+    if (++n <= kShown) {
+      text += fmt::format("\n  {} made by {}", what, Describe(call));
+    }
+  };
+  for (const auto& context : contexts.All()) {
+    if (context->device != id) continue;
+    for (const auto& stream : streams.All()) {
+      if (stream->context() == context.get() &&
+          stream != context->default_stream) {
+        add("a stream", stream->made_by());
+      }
+    }
+  }
+  for (const auto& event : events.All()) {
+    if (event->device() == id) add("an event", event->made_by());
+  }
+  if (n > 0) {
+    Finding(
+        "SIM-012", CurrentCall().caller,
+        fmt::format("device {} is reset while {} handles live{}", id, n, text));
+  }
+}
+
+// A script with a mistake stops the process from starting, since a fault that
+// is silently not there would look like a program that survives it.
+void Process::ReadFaults() {
+  std::vector<FaultRule> rules;
+  uint32_t quirks = 0;
+  std::string why;
+  if (!ParseFaultScript(settings_.faults, &rules, &why)) {
+    fault_error_ = "SIM-003 CANNSIM_FAULTS: " + why;
+  } else if (!ParseQuirks(settings_.quirks, &quirks, &why)) {
+    fault_error_ = "SIM-003 CANNSIM_QUIRKS: " + why;
+  }
+  if (!fault_error_.empty()) {
+    Complain(fault_error_);
+    rules.clear();
+    quirks = 0;
+  }
+  faults_ = std::make_unique<Faults>(std::move(rules), quirks);
 }
 
 // Why the simulator cannot run at all.
 int Process::CheckUsable() {
   if (!settings_.error.empty()) {
     return Fail(ACL_ERROR_INTERNAL_ERROR, "SIM-001 {}", settings_.error);
+  }
+  if (!fault_error_.empty()) {
+    return Fail(ACL_ERROR_INTERNAL_ERROR, fault_error_);
   }
   if (settings_.bad_visible_list) {
     return Fail(ACL_ERROR_RT_NO_DEVICE,
@@ -46,7 +136,11 @@ int Process::Init() {
   const std::lock_guard lock(init_mutex_);
   if (const int code = CheckUsable(); code != 0) return code;
   ++n_inits_;
-  if (n_inits_ == 1) return ACL_SUCCESS;
+  if (n_inits_ == 1) {
+    LogRun("ASCENDCL", "aclInit",
+           fmt::format("cannsim, profile {}", profile().name));
+    return ACL_SUCCESS;
+  }
   return Fail(ACL_ERROR_REPEAT_INITIALIZE, "aclInit was called before");
 }
 
@@ -56,6 +150,7 @@ int Process::Finalize() {
     return Fail(ACL_ERROR_REPEAT_FINALIZE, "aclInit was not called");
   }
   n_inits_ = 0;
+  LogRun("ASCENDCL", "aclFinalize", "done");
   return ACL_SUCCESS;
 }
 
@@ -130,9 +225,14 @@ int Process::SetDevice(int id) {
   if (const int code = CheckDevice(id); code != 0) return code;
   Device& one = device(id);
   const std::lock_guard lock(one.mutex);
+  if (const int code = faults_->CheckLost(id); code != 0) return code;
   if (one.primary == nullptr) {
     const int code = CreateContext(id, /*primary=*/true, &one.primary);
     if (code != 0) return code;
+    one.waited = false;
+    one.has_run = false;
+    LogRun("RUNTIME", "SetDevice",
+           fmt::format("device_id={}, physical id {}", id, one.physical_id));
   }
   ++one.n_uses;
   ThisThread().context = one.primary;
@@ -161,6 +261,7 @@ int Process::ResetDevice(int id, bool force) {
 // All contexts, streams and buffers of the device end. The address space stays:
 // a program's pointers into it keep their meaning for reports.
 void Process::CloseDevice(int id, bool force) {
+  if (settings_.strict) TellLeaks(id);
   for (const auto& context : contexts.All()) {
     if (context->device != id) continue;
     context->alive = false;
@@ -172,8 +273,9 @@ void Process::CloseDevice(int id, bool force) {
   DeviceMemory* memory = memories_[static_cast<size_t>(id)].load();
   const std::string leaks = memory == nullptr ? "" : memory->FreeAll();
   if (settings_.strict && !leaks.empty()) {
-    Complain(fmt::format("SIM-011 device {} is reset while buffers live:\n{}",
-                         id, leaks));
+    Finding(
+        "SIM-011", CurrentCall().caller,
+        fmt::format("device {} is reset while buffers live:\n{}", id, leaks));
   }
 }
 
@@ -237,7 +339,9 @@ int Process::CreateStream(unsigned flags, std::shared_ptr<Stream>* out) {
 
 void Process::ForgetStream(const std::shared_ptr<Stream>& stream, bool force) {
   if (streams.Remove(stream.get()) == nullptr) return;
+  const auto order = races_ == nullptr ? nullptr : races_->At(stream->id());
   stream->Finish(/*abandon=*/force);
+  if (order != nullptr) races_->HostWaits(*order);
   --device(stream->device()).n_streams;
 }
 
@@ -268,7 +372,10 @@ std::shared_ptr<Event> Process::FindEvent(aclrtEvent event) {
 }
 
 int Process::SynchronizeDevice(int id, int timeout_ms) {
-  int first = ACL_SUCCESS;
+  Add(Count().host_syncs);
+  device(id).waited = true;
+  int first =
+      faults_->OnCall(FaultRule::What::kWait, "aclrtSynchronizeDevice", id, -1);
   const auto all = streams.All();
   for (const auto& stream : all) {
     if (stream->device() == id && stream->IsOwnThread()) {

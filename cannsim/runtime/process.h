@@ -16,12 +16,14 @@
 
 #include "acl/acl_rt.h"
 #include "cannsim/config/settings.h"
+#include "cannsim/runtime/faults/faults.h"
 #include "cannsim/runtime/memory/device_memory.h"
 #include "cannsim/runtime/memory/host_memory.h"
 #include "cannsim/runtime/queue/capture.h"
 #include "cannsim/runtime/queue/event.h"
 #include "cannsim/runtime/queue/stream.h"
 #include "cannsim/runtime/registry.h"
+#include "cannsim/runtime/strict/races.h"
 
 namespace cannsim {
 
@@ -47,6 +49,8 @@ struct Device {
   std::atomic<int64_t> vector_limit{-1};
   std::atomic<int> n_events{0};
   std::atomic<int> n_streams{0};
+  std::atomic<bool> waited{false};   // the host waited since it was set
+  std::atomic<bool> has_run{false};  // an operator was queued since then
 };
 
 // What belongs to the calling thread.
@@ -65,6 +69,13 @@ class Process {
   const Settings& settings() const { return settings_; }
   const Profile& profile() const { return settings_.profile; }
   int n_devices() const { return static_cast<int>(devices_.size()); }
+  // The fault script and the quirks.
+  Faults& faults() { return *faults_; }
+  // Null unless the mode is strict.
+  Races* races() { return races_.get(); }
+  // The order of a record that was just queued, and a wait that ended.
+  void MarkOrder(Record& record, unsigned stream);
+  void HostKnows(const Record& record);
 
   // --- init and finalize ---
   int Init();
@@ -135,7 +146,16 @@ class Process {
                                      unsigned flags);
   void CloseDevice(int id, bool force);
 
+  void ReadFaults();
+  void AtExit();
+  void TellLeaks(int id);
+  void ArmFirst(Task* task, int device);
+  int LaunchLate(const std::shared_ptr<Stream>& stream, Task& task);
+
   const Settings settings_;
+  std::unique_ptr<Faults> faults_;
+  std::unique_ptr<Races> races_;
+  std::string fault_error_;  // SIM-003, or ""
   std::vector<std::unique_ptr<Device>> devices_;
   // Never shrinks and never frees while a thread may look (DeviceOf).
   std::vector<std::atomic<DeviceMemory*>> memories_;

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "acl/error_codes.h"
+#include "cannsim/runtime/strict/findings.h"
+#include "cannsim/runtime/strict/races.h"
 
 namespace cannsim {
 namespace {
@@ -65,14 +67,15 @@ bool DeviceMemory::Charge(size_t bytes) {
   return true;
 }
 
-int DeviceMemory::Allocate(size_t bytes, bool extra, void** out) {
-  if (bytes > budget_) {
+int DeviceMemory::Allocate(size_t bytes, bool extra, size_t waste, void** out) {
+  if (bytes > budget_ || waste > budget_) {
     const std::lock_guard lock(mutex_);
     return NoMemory(bytes);
   }
   const std::lock_guard lock(mutex_);
-  const size_t charged = RoundUp(bytes, rounding_);
-  const size_t taken = charged + (extra ? extra_ : 0);
+  const size_t rounded = RoundUp(bytes, rounding_);
+  const size_t charged = rounded + waste;
+  const size_t taken = rounded + (extra ? extra_ : 0);
   // Long buffers begin at a huge page, as the real ones do.
   const size_t alignment =
       taken >= 2 * kMiB ? 2 * kMiB : std::max<size_t>(alignment_, 64);
@@ -101,6 +104,7 @@ int DeviceMemory::Free(void* address) {
   const uintptr_t at = AddressOf(address);
   const auto it = blocks_.find(at);
   if (it == blocks_.end()) {
+    TellIfFreed(at);
     return Fail(ACL_ERROR_RT_PARAM_INVALID,
                 "{} is not the begin of a live allocation\n{}", address,
                 DescribeLocked(at));
@@ -140,11 +144,13 @@ int DeviceMemory::CheckUse(const void* address, size_t bytes, const char* use) {
   if (it == blocks_.end() || at < it->first ||
       at - it->first > it->second.taken ||
       bytes > it->second.taken - (at - it->first)) {
+    TellIfFreed(at);
     return Fail(ACL_ERROR_RT_PARAM_INVALID,
                 "{} bytes at {} do not lie in one live allocation\n{}", bytes,
                 address, DescribeLocked(at));
   }
   it->second.history.Note(use);
+  if (strict_) Races::Use(it->first, at, bytes, use);
   return ACL_SUCCESS;
 }
 
@@ -164,9 +170,32 @@ int DeviceMemory::CheckMapped(uintptr_t address, size_t bytes,
                   bytes, address, at);
     }
     it->second.history.Note(use);
+    if (strict_) {
+      const size_t left = it->second.bytes - (at - it->first);
+      Races::Use(it->first, at, std::min(left, bytes - done), use);
+    }
     done += it->second.bytes - (at - it->first);
   }
   return ACL_SUCCESS;
+}
+
+// Strict mode: the buffer that was there. With the lock held.
+void DeviceMemory::TellIfFreed(uintptr_t address) const {
+  if (!strict_) return;
+  auto it = freed_.upper_bound(address);
+  if (it == freed_.begin()) return;
+  --it;
+  if (address - it->first >= it->second.taken) return;
+  Finding(
+      "SIM-013", CurrentCall().caller,
+      fmt::format("memory is used or freed after it was freed, by {}\n{}",
+                  cannsim::Describe(CurrentCall()), DescribeLocked(address)));
+}
+
+size_t DeviceMemory::SizeOf(const void* address) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = blocks_.find(AddressOf(address));
+  return it == blocks_.end() ? 0 : it->second.bytes;
 }
 
 size_t DeviceMemory::used_bytes() const {

@@ -37,8 +37,8 @@ class DeviceMemory {
                                               bool strict, std::string* error);
 
   // aclrtMalloc: `extra` adds the profile's extra bytes behind the rounded
-  // size.
-  int Allocate(size_t bytes, bool extra, void** out);
+  // size; `waste` bytes are charged to the budget as well (a quirk).
+  int Allocate(size_t bytes, bool extra, size_t waste, void** out);
   int Free(void* address);
   // The device is reset: everything goes. A line for each buffer that the
   // program had not freed.
@@ -62,6 +62,7 @@ class DeviceMemory {
   int Release(void* address);
   int MallocPhysical(size_t bytes, size_t granularity, void** handle);
   int FreePhysical(void* handle);
+  bool HasPhysical(void* handle) const;
   int Map(void* address, size_t bytes, void* handle);
   int Unmap(void* address);
 
@@ -69,6 +70,8 @@ class DeviceMemory {
   size_t used_bytes() const;  // with what the profile reserves
   size_t peak_bytes() const;
   size_t n_live() const;
+  // Of the live allocation that begins there; else 0.
+  size_t SizeOf(const void* address) const;
 
   // What is known about an address: the buffer around it or the freed one that
   // was there, and its calls. For reports.
@@ -95,6 +98,7 @@ class DeviceMemory {
   bool Charge(size_t bytes);
   void FreePhysicalLocked(Physical* physical);
   Block* FindBlock(uintptr_t address);
+  void TellIfFreed(uintptr_t address) const;
   int CheckMapped(uintptr_t address, size_t bytes, const char* use);
   std::string DescribeLocked(uintptr_t address) const;
 

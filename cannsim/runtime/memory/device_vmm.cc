@@ -77,6 +77,11 @@ void DeviceMemory::FreePhysicalLocked(Physical* physical) {
   handles_.erase(physical);
 }
 
+bool DeviceMemory::HasPhysical(void* handle) const {
+  const std::lock_guard lock(mutex_);
+  return handles_.count(static_cast<Physical*>(handle)) > 0;
+}
+
 int DeviceMemory::FreePhysical(void* handle) {
   const std::lock_guard lock(mutex_);
   const auto it = handles_.find(static_cast<Physical*>(handle));

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "acl/error_codes.h"
+#include "cannsim/runtime/count/clock.h"
 #include "cannsim/runtime/error.h"
+#include "cannsim/runtime/process.h"
 
 namespace cannsim {
 
@@ -20,7 +22,7 @@ int Graph::Append(Task task) {
   return static_cast<int>(tasks_.size()) - 1;
 }
 
-int Graph::Run(const TaskRun& run) {
+int Graph::Run(const TaskRun& run, int device, unsigned stream) {
   for (size_t i = 0;; ++i) {
     Task task;
     {
@@ -29,7 +31,10 @@ int Graph::Run(const TaskRun& run) {
       task = tasks_[i];
     }
     if (run.abandoned.load()) return ACL_SUCCESS;
-    const int code = task.run(run);
+    if (Process::Get().faults().has_rules()) {
+      Process::Get().faults().Arm(&task, device, stream);
+    }
+    const int code = RunTimed(task, run);
     if (code != 0) {
       return Fail(code, "{} (task {} of graph {}): {}", task.name, i, id_,
                   TakeMessage());

@@ -26,8 +26,8 @@ class Graph {
   size_t n_tasks() const;
   int Append(Task task);  // its index
 
-  // Runs all tasks; stops at the first that fails.
-  int Run(const TaskRun& run);
+  // Runs all tasks on a stream of a device; stops at the first that fails.
+  int Run(const TaskRun& run, int device, unsigned stream);
 
   // Tasks [begin, begin + tasks.size()) get new work of the same kinds.
   void Replace(const std::vector<int>& nodes, std::vector<Task> tasks);

@@ -14,12 +14,10 @@ constexpr auto kLook = std::chrono::milliseconds(20);
 
 }  // namespace
 
-void Record::Complete() {
+void Record::Complete(double ns) {
   const std::lock_guard lock(mutex_);
   done_ = true;
-  time_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                 Clock::now().time_since_epoch())
-                 .count();
+  time_ns_ = ns;
   changed_.notify_all();
 }
 
@@ -28,9 +26,19 @@ bool Record::done() const {
   return done_;
 }
 
-int64_t Record::time_ns() const {
+double Record::time_ns() const {
   const std::lock_guard lock(mutex_);
   return time_ns_;
+}
+
+void Record::SetOrder(std::shared_ptr<const Order> order) {
+  const std::lock_guard lock(mutex_);
+  order_ = std::move(order);
+}
+
+std::shared_ptr<const Order> Record::order() const {
+  const std::lock_guard lock(mutex_);
+  return order_;
 }
 
 bool Record::Wait(int64_t timeout_ms,

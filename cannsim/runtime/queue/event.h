@@ -11,7 +11,9 @@
 #include <memory>
 #include <mutex>
 
+#include "cannsim/runtime/error.h"
 #include "cannsim/runtime/queue/task.h"
+#include "cannsim/runtime/strict/races.h"
 
 namespace cannsim {
 
@@ -25,13 +27,18 @@ class Record {
   Record(std::weak_ptr<Capture> capture, int node)
       : capture_(std::move(capture)), node_(node), captured_(true) {}
 
-  void Complete();
+  // It was made at `ns` of its stream's clock.
+  void Complete(double ns);
   bool done() const;
   // Waits until it is done; at most `timeout_ms` (negative: for ever), and no
   // longer than until `abandoned`. Whether it is done.
   bool Wait(int64_t timeout_ms, const std::atomic<bool>* abandoned) const;
 
-  int64_t time_ns() const;  // of completion, of a clock that never goes back
+  double time_ns() const;  // of Complete; simulated
+
+  // What is before it (strict mode); null: nothing is known.
+  void SetOrder(std::shared_ptr<const Order> order);
+  std::shared_ptr<const Order> order() const;
 
   bool captured() const { return captured_; }
   std::shared_ptr<Capture> capture() const { return capture_.lock(); }
@@ -41,7 +48,8 @@ class Record {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   bool done_ = false;
-  int64_t time_ns_ = 0;
+  double time_ns_ = 0;
+  std::shared_ptr<const Order> order_;
   const std::weak_ptr<Capture> capture_{};
   const int node_ = -1;
   const bool captured_ = false;
@@ -58,6 +66,7 @@ class Event {
   EventMaker maker() const { return maker_; }
   unsigned flags() const { return flags_; }
   int device() const { return device_; }
+  const Call& made_by() const { return made_by_; }
   bool Has(unsigned flag) const { return (flags_ & flag) != 0; }
 
   // The latest record, or null before the first and after a reset.
@@ -73,6 +82,7 @@ class Event {
   const EventMaker maker_;
   const unsigned flags_;
   const int device_;
+  const Call made_by_ = CurrentCall();
   mutable std::mutex mutex_;
   std::shared_ptr<Record> latest_;
 };

@@ -4,15 +4,48 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "cannsim/runtime/count/clock.h"
 #include "cannsim/runtime/error.h"
+#include "cannsim/runtime/log/codes.h"
+#include "cannsim/runtime/log/log.h"
+#include "cannsim/runtime/process.h"
 
 namespace cannsim {
+namespace {
 
-Stream::Stream(Options options) : options_(std::move(options)) {}
+// Where a real machine would have it: in the log of the device, and in the
+// host's.
+void LogFailedTask(const TaskFailure& failure) {
+  const std::string task_code = TaskCode(failure.code);
+  const std::string ret =
+      task_code.empty() ? "" : fmt::format(", retCode={}", task_code);
+  if (failure.code == ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR) {
+    LogDevice(failure.device, "DRV", "MemoryEvent",
+              fmt::format("device_id={}, multi ecc err", failure.device));
+  }
+  LogDevice(failure.device, "TS", "TaskReport",
+            fmt::format("device_id={}, stream_id={}, task_id={}, "
+                        "errType=0x1{}, desc=[{}]",
+                        failure.device, failure.stream, failure.task, ret,
+                        CodeText(failure.code)));
+  const std::string inner = InnerCode(failure.code);
+  Log(LogLevel::kError, "RUNTIME", "TaskFailed",
+      fmt::format("device_id={}, stream_id={}, task_id={}, OpName:[{}]{}, "
+                  "ErrCode={}, desc=[{}]{}{}",
+                  failure.device, failure.stream, failure.task, failure.name,
+                  ret, failure.code, CodeText(failure.code),
+                  inner.empty() ? "" : ", InnerCode=", inner));
+}
+
+}  // namespace
+
+Stream::Stream(Options options)
+    : options_(std::move(options)), draws_(uint64_t{options_.id} << 40) {}
 
 Stream::~Stream() { Finish(/*abandon=*/true); }
 
@@ -32,6 +65,20 @@ void Stream::Enqueue(Task task) {
   }
 }
 
+void Stream::HoldBack(Task task) {
+  const std::lock_guard lock(mutex_);
+  held_.push_back(std::move(task));
+}
+
+void Stream::LetGo() {
+  std::deque<Task> held;
+  {
+    const std::lock_guard lock(mutex_);
+    held.swap(held_);
+  }
+  for (Task& task : held) Enqueue(std::move(task));
+}
+
 bool Stream::SyncReturnsAtOnce() const {
   constexpr unsigned kMask = ACL_STREAM_PERSISTENT |
                              ACL_STREAM_DEVICE_USE_ONLY |
@@ -41,6 +88,9 @@ bool Stream::SyncReturnsAtOnce() const {
 
 int Stream::Synchronize(int timeout_ms, int timeout_code) {
   if (SyncReturnsAtOnce()) return ACL_SUCCESS;
+  LetGo();
+  Races* races = Process::Get().races();
+  const auto order = races == nullptr ? nullptr : races->At(id());
   std::unique_lock lock(mutex_);
   const uint64_t target = n_queued_;
   const auto reached = [&] { return n_done_ >= target; };
@@ -58,6 +108,8 @@ int Stream::Synchronize(int timeout_ms, int timeout_code) {
                 "stream {} is not done after {} ms; {} of {} tasks are", id(),
                 timeout_ms, n_done_, target);
   }
+  HostReach(now_ns());
+  if (order != nullptr) races->HostWaits(*order);
   if (const int stopped = options_.failure->stopped.load(); stopped != 0) {
     const std::lock_guard text_lock(options_.failure->mutex);
     return Fail(stopped, "the context stopped at a failed task: {}",
@@ -75,6 +127,7 @@ bool Stream::IsIdle() const {
 }
 
 void Stream::Finish(bool abandon) {
+  if (!abandon) LetGo();
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
@@ -122,7 +175,10 @@ void Stream::Run() {
 void Stream::RunOne(Task& task, unsigned number) {
   FailureState& shared = *options_.failure;
   if (shared.stopped.load() != 0) return;
-  const int code = task.run(TaskRun{.abandoned = abandoned_});
+  double now = std::max(now_ns_.load(), task.queued_ns);
+  const int code = RunTimed(
+      task, TaskRun{.abandoned = abandoned_, .now_ns = &now, .draws = &draws_});
+  now_ns_ = now;
   if (code == 0) return;
   const TaskFailure failure{
       .code = code,
@@ -133,6 +189,7 @@ void Stream::RunOne(Task& task, unsigned number) {
       .name = task.name,
       .text = fmt::format("{} (stream {}, task {}): {}", task.name, options_.id,
                           number, TakeMessage())};
+  LogFailedTask(failure);
   {
     const std::lock_guard lock(mutex_);
     if (error_ == 0) {

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "cannsim/runtime/error.h"
 #include "cannsim/runtime/queue/task.h"
 
 namespace cannsim {
@@ -49,9 +50,14 @@ class Stream {
   unsigned id() const { return options_.id; }
   int device() const { return options_.device; }
   const void* context() const { return options_.context; }
+  const Call& made_by() const { return made_by_; }
 
   // Puts a task behind all others; starts the thread when it is the first.
   void Enqueue(Task task);
+
+  // Keeps a task aside until LetGo puts it behind all others (a quirk).
+  void HoldBack(Task task);
+  void LetGo();
 
   // Waits until everything that was queued before the call is done; at most
   // `timeout_ms` (negative: for ever). Returns the first error of a task since
@@ -60,6 +66,9 @@ class Stream {
   int Synchronize(int timeout_ms, int timeout_code);
 
   bool IsIdle() const;
+
+  // Its clock: when the last task that ran was done (runtime/count/clock.h).
+  double now_ns() const { return now_ns_.load(); }
 
   // Ends the thread: after all tasks, or (abandon) after the running one.
   // Tasks queued later are dropped.
@@ -92,10 +101,12 @@ class Stream {
   bool SyncReturnsAtOnce() const;
 
   const Options options_;
+  const Call made_by_ = CurrentCall();
   mutable std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable done_;
   std::deque<Task> queue_;
+  std::deque<Task> held_;
   std::thread thread_;
   uint64_t n_queued_ = 0;
   uint64_t n_done_ = 0;
@@ -103,7 +114,9 @@ class Stream {
   bool sleeping_ = false;  // the thread waits for work
   bool closing_ = false;
   std::atomic<bool> abandoned_{false};
-  int error_ = 0;  // the first since the last Synchronize
+  std::atomic<double> now_ns_{0};
+  uint64_t draws_ = 0;  // of the stream's thread
+  int error_ = 0;       // the first since the last Synchronize
   std::string error_text_;
   std::shared_ptr<Capture> capture_;
   std::shared_ptr<std::vector<Task>> collector_;

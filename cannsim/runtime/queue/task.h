@@ -4,6 +4,7 @@
 #define BELAY_CANNSIM_RUNTIME_QUEUE_TASK_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -25,6 +26,16 @@ enum class TaskKind {
 struct TaskRun {
   // Set when the stream is destroyed by force: who waits gives up.
   const std::atomic<bool>& abandoned;
+  double* now_ns;   // the stream's clock (runtime/count/clock.h)
+  uint64_t* draws;  // numbers the jitter of its copies
+};
+
+// What the clock needs to know of a task.
+struct TaskCost {
+  double bytes = 0;  // that it moves
+  double flops = 0;
+  bool over_link = false;  // between host and device
+  double extra_ns = 0;     // of a compilation, for instance
 };
 
 struct Task {
@@ -32,6 +43,9 @@ struct Task {
   const char* name = "";  // the call or the operator; a literal
   // Runs in the stream's thread. An error code of acl after Fail, or 0.
   std::function<int(const TaskRun&)> run;
+  TaskCost cost = {};
+  double slow = 1;       // times as long (fault scripts)
+  double queued_ns = 0;  // when the program queued it
 };
 
 // A task that failed, for the exception callback.

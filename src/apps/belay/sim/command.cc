@@ -68,6 +68,39 @@ StatusOr<ExitCode> RunProgram(const SimArgs& args, const Context& context) {
                                     .got = ""});
 }
 
+// What is to go wrong, and what is to be written down.
+void AddWishes(CLI::App& command, SimArgs& args, const Context& context) {
+  command
+      .add_option("--fault", args.options.faults,
+                  context.T("what goes wrong: a statement, or a file of them; "
+                            "repeatable",
+                            "注入的故障：一条语句或语句文件；可重复"))
+      ->allow_extra_args(false);
+  command
+      .add_option("--quirk", args.options.quirks,
+                  context.T("a way in which some version misbehaves; \"all\"; "
+                            "repeatable",
+                            "某些版本的怪癖；可用 all；可重复"))
+      ->allow_extra_args(false);
+  command.add_option("--report", args.options.report,
+                     context.T("file for counts and simulated times at the end "
+                               "(JSON if .json, \"-\" for stderr)",
+                               "结束时写出计数与模拟耗时的文件"
+                               "（.json 为 JSON，“-” 为 stderr）"));
+  command.add_option("--log", args.options.log,
+                     context.T("folder for logs in CANN's form (default "
+                               "~/ascend/log)",
+                               "CANN 格式日志的目录（默认 ~/ascend/log）"));
+  command
+      .add_option("--workspace", args.options.workspace,
+                  context.T("bytes of workspace that every operator asks for",
+                            "每个算子要求的 workspace 字节数"))
+      ->check(CLI::Range(0, 1 << 30));
+  command.add_flag(
+      "--pace", args.options.pace,
+      context.T("let simulated time take real time", "按模拟耗时真实等待"));
+}
+
 void AddSimOptions(CLI::App& command, SimArgs& args, Context& context) {
   command.add_option("--profile", args.options.profile,
                      context.T("device to simulate: a name or a JSON file "
@@ -82,6 +115,10 @@ void AddSimOptions(CLI::App& command, SimArgs& args, Context& context) {
   command.add_flag("--strict", args.options.strict,
                    context.T("report misuse that hardware forgives",
                              "报告硬件会容忍的误用"));
+  command.add_flag("--strict-exit", args.options.strict_exit,
+                   context.T("the same, and exit code 1 when there was any",
+                             "同上，且发现误用时退出码为 1"));
+  AddWishes(command, args, context);
   command.add_option("--root", args.options.root,
                      context.T("folder of cannsim (default: beside belay)",
                                "cannsim 目录（默认在 belay 旁）"));

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error_ids.h"
+#include "base/file.h"
 
 namespace belay::apps {
 namespace {
@@ -94,6 +95,61 @@ std::string ProfileInUse(const std::string& chosen) {
   return before == nullptr || before[0] == '\0' ? "Ascend910B3" : before;
 }
 
+// A path that keeps its meaning when the program changes its folder.
+std::string Absolute(const std::string& path) {
+  std::error_code ignored;
+  return path == "-" ? path : fs::absolute(path, ignored).string();
+}
+
+// All scripts as one text. It ends with a newline, so that it cannot be taken
+// for the name of a file.
+StatusOr<std::string> Script(const std::vector<std::string>& faults) {
+  std::string script;
+  for (const std::string& fault : faults) {
+    std::error_code ignored;
+    if (fs::is_regular_file(fault, ignored)) {
+      BELAY_ASSIGN_OR_RETURN(const std::string text,
+                             ReadFile(fault, size_t{1} << 16));
+      script += text + "\n";
+    } else {
+      script += fault + "\n";
+    }
+  }
+  return script;
+}
+
+// What is asked for beyond the device.
+Status AddWishes(const SimOptions& options, SimVariables* variables) {
+  if (options.strict_exit) {
+    variables->emplace_back("CANNSIM_STRICT", "exit");
+  } else if (options.strict) {
+    variables->emplace_back("CANNSIM_STRICT", "1");
+  }
+  if (!options.faults.empty()) {
+    BELAY_ASSIGN_OR_RETURN(std::string script, Script(options.faults));
+    variables->emplace_back("CANNSIM_FAULTS", std::move(script));
+  }
+  if (!options.quirks.empty()) {
+    std::string names;
+    for (const std::string& quirk : options.quirks) {
+      names += (names.empty() ? "" : ",") + quirk;
+    }
+    variables->emplace_back("CANNSIM_QUIRKS", std::move(names));
+  }
+  if (!options.report.empty()) {
+    variables->emplace_back("CANNSIM_REPORT", Absolute(options.report));
+  }
+  if (!options.log.empty()) {
+    variables->emplace_back("ASCEND_PROCESS_LOG_PATH", Absolute(options.log));
+  }
+  if (options.workspace) {
+    variables->emplace_back("CANNSIM_WORKSPACE",
+                            std::to_string(*options.workspace));
+  }
+  if (options.pace) variables->emplace_back("CANNSIM_PACE", "1");
+  return absl::OkStatus();
+}
+
 std::string InFront(const std::string& path, const char* variable) {
   const char* before = std::getenv(variable);
   if (before == nullptr || before[0] == '\0') return path;
@@ -124,7 +180,7 @@ StatusOr<SimVariables> SimEnvironment(const SimOptions& options) {
     variables.emplace_back("CANNSIM_DEVICES",
                            std::to_string(*options.n_devices));
   }
-  if (options.strict) variables.emplace_back("CANNSIM_STRICT", "1");
+  BELAY_RETURN_IF_ERROR(AddWishes(options, &variables));
   return variables;
 }
 

@@ -17,6 +17,13 @@ struct SimOptions {
   std::string profile;  // "" = cannsim's own choice
   std::optional<int> n_devices;
   bool strict = false;
+  bool strict_exit = false;         // and exit code 1 for findings
+  std::vector<std::string> faults;  // scripts, or the files that hold them
+  std::vector<std::string> quirks;
+  std::string report;  // file for the report at the end
+  std::string log;     // folder for the logs; "" = where CANN would write
+  std::optional<int> workspace;  // bytes that every operator asks for
+  bool pace = false;             // simulated time takes real time
 };
 
 using SimVariables = std::vector<std::pair<std::string, std::string>>;

@@ -82,8 +82,16 @@ void FactsFromName(FileFacts& facts) {
   for (const std::string_view word : {"rank", "worker", "Worker_TP"}) {
     if (facts.rank < 0) facts.rank = NumberBehind(name, word);
   }
+  // device-0/device-24052_20260101...log: the file has the number of the
+  // process.
+  std::string_view place = name;
+  const size_t slash = place.rfind('/') + 1;  // 0 without one
+  const std::string_view base = place.substr(slash);
+  if (base.starts_with("device-") && base.find('_') != std::string_view::npos) {
+    place = place.substr(0, slash);
+  }
   for (const std::string_view word : {"device", "dev-os"}) {
-    if (facts.device < 0) facts.device = NumberBehind(name, word);
+    if (facts.device < 0) facts.device = NumberBehind(place, word);
   }
   facts.pid = NumberBehind(name, "plog-");
   if (facts.pid < 0) facts.pid = NumberBehind(name, "/device-");

@@ -94,6 +94,11 @@ TEST(FactsTest, NamesAndOperators) {
   FactsFromName(facts);
   EXPECT_EQ(facts.rank, 12);
   EXPECT_EQ(facts.pid, 4123);
+  FileFacts of_device;
+  of_device.name = "log/debug/device-3/device-24052_20261201042036.log";
+  FactsFromName(of_device);
+  EXPECT_EQ(of_device.device, 3);
+  EXPECT_EQ(of_device.pid, 24052);
   EXPECT_EQ(OperatorIn("call aclnnMoeFooV2 failed"), "aclnnMoeFooV2");
   EXPECT_EQ(OperatorIn("fault kernel_name=MoeFooV2_ND_BF16"), "MoeFooV2");
   EXPECT_EQ(OperatorIn("OpName:[Sparse_0] x"), "Sparse");
