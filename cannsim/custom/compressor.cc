@@ -281,11 +281,12 @@ struct CompressorTensors {
 void CheckWeights(Phase1& call, const CompressorTensors& t,
                   const CompressorOptions& options) {
   const int64_t dim = t.out->dims.back();
-  const int64_t width = dim * options.coff;
-  const int64_t h = t.x->dims.back();
   call.Require(IsTriple(dim, options.coff, options.ratio),
                "D, coff and cmpRatio must be 512, 2, 4 or 128, 2, 4 or "
                "512, 1, 128");
+  if (!call.ok()) return;
+  const int64_t width = dim * options.coff;
+  const int64_t h = t.x->dims.back();
   call.Require(h >= 1024 && h <= 10240 && h % 512 == 0,
                "H must be 1024 to 10240 and a multiple of 512");
   call.Require((t.x->dtype == ACL_BF16 || t.x->dtype == ACL_FLOAT16) &&

@@ -73,10 +73,10 @@ aclnnStatus aclnnRmsNormDynamicQuantGetWorkspaceSize(
   if (!call.ok()) return call.Finish(nullptr);
   for (const aclTensor* one :
        {gamma, smooth1Optional, smooth2Optional, betaOptional}) {
-    call.Require(
-        !cannsim::Given(one) || (one->dims == cannsim::Dims{x->dims.back()} &&
-                                 one->dtype == x->dtype),
-        "gamma, beta and the smooth scales must be [n] of x's dtype");
+    call.Require((one != gamma && !cannsim::Given(one)) ||
+                     (one->dims == cannsim::Dims{x->dims.back()} &&
+                      one->dtype == x->dtype),
+                 "gamma, beta and the smooth scales must be [n] of x's dtype");
   }
   // Without a mask only the first result is made.
   bool first = true;

@@ -89,6 +89,7 @@ aclnnStatus aclnnInplacePartialRotaryMulGetWorkspaceSize(
   call.Require(0 <= first && first < last && last <= x->dims[3] &&
                    (last - first) % (mode == cannsim::kQuarter ? 4 : 2) == 0,
                "partialSlice must be an even part of the last axis");
+  if (!call.ok()) return call.Finish(nullptr);
   cannsim::Dims shape = x->dims;
   shape[3] = last - first;
   cannsim::Dims together;

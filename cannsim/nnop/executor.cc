@@ -79,6 +79,22 @@ int64_t ExtentOf(const aclTensor& tensor) {
   return last + 1;
 }
 
+// aclCreateTensor holds strides to what an address can be; some operators are
+// given other strides apart.
+bool HasSaneStrides(const aclTensor& tensor) {
+  constexpr int64_t kLargest = int64_t{1} << 56;
+  int64_t extent = 1;
+  for (size_t i = 0; i < tensor.dims.size(); ++i) {
+    int64_t step = 0;
+    if (tensor.strides[i] < 0 ||
+        __builtin_mul_overflow(tensor.dims[i], tensor.strides[i], &step) ||
+        __builtin_add_overflow(extent, step, &extent)) {
+      return false;
+    }
+  }
+  return extent <= kLargest;
+}
+
 bool Locate(const aclTensor& tensor, const char* use, Array* array) {
   array->dims = tensor.dims;
   array->strides = tensor.strides;
@@ -143,6 +159,10 @@ Phase1& Phase1::Add(const aclTensor* tensor, const char* what, bool output,
   if (tensor != nullptr && tensor->data == nullptr &&
       tensor->n_elements() > 0) {
     Complain(ACLNN_ERR_PARAM_INVALID, fmt::format("{} has no address", what));
+  }
+  if (tensor != nullptr && !HasSaneStrides(*tensor)) {
+    Complain(ACLNN_ERR_PARAM_INVALID,
+             fmt::format("{}: a stride is negative or too large", what));
   }
   tensors_.push_back(tensor == nullptr ? aclTensor() : *tensor);
   originals_.push_back(tensor);

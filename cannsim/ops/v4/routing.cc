@@ -121,11 +121,14 @@ int InitRouting(const Arrays& a, const InitOptions& options) {
 
 // The scale, and what is written of it, in each mode of quantisation.
 void CheckInitScale(Phase1& call, const aclTensor* x, const aclTensor* scale,
-                    const aclTensor* out_scale, const InitOptions& options) {
+                    const aclTensor* out_scale, const aclTensor* row_idx,
+                    const InitOptions& options) {
   const int64_t n_experts = options.last_expert - options.first_expert;
+  call.Require(!Given(out_scale) || (out_scale->dtype == ACL_FLOAT &&
+                                     out_scale->dims == row_idx->dims),
+               "expandedScale must be FLOAT [tokens k]");
   if (options.quantise) {
-    call.Require(Given(out_scale) && out_scale->dtype == ACL_FLOAT,
-                 "expandedScale must be FLOAT when x is quantised");
+    call.Require(Given(out_scale), "a quantised x needs expandedScale");
     call.Require(!Given(scale) ||
                      (scale->dtype == ACL_FLOAT && scale->rank() == 2 &&
                       (scale->dims[0] == 1 || scale->dims[0] == n_experts) &&
@@ -134,10 +137,9 @@ void CheckInitScale(Phase1& call, const aclTensor* x, const aclTensor* scale,
     return;
   }
   call.Require(
-      !Given(scale) ||
-          (scale->dtype == ACL_FLOAT && scale->dims == Dims{x->dims[0]} &&
-           Given(out_scale) && out_scale->dtype == ACL_FLOAT),
-      "scale must be FLOAT [tokens], with expandedScale FLOAT");
+      !Given(scale) || (scale->dtype == ACL_FLOAT &&
+                        scale->dims == Dims{x->dims[0]} && Given(out_scale)),
+      "scale must be FLOAT [tokens], and comes with expandedScale");
 }
 
 void CheckInit(Phase1& call, const aclTensor* x, const aclTensor* expert,
@@ -294,7 +296,8 @@ aclnnStatus aclnnMoeInitRoutingV3GetWorkspaceSize(
   cannsim::CheckInit(call, x, expertIdx, expandedXOut, expandedRowIdxOut,
                      options);
   if (!call.ok()) return call.Finish(nullptr);
-  cannsim::CheckInitScale(call, x, scaleOptional, expandedScaleOut, options);
+  cannsim::CheckInitScale(call, x, scaleOptional, expandedScaleOut,
+                          expandedRowIdxOut, options);
   const int64_t n = options.last_expert - options.first_expert;
   const aclTensor* counts = expertTokensCountOrCumsumOut;
   const cannsim::Dims shape =

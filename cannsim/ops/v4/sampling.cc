@@ -36,6 +36,7 @@ void KeepTopK(int64_t k, const std::vector<size_t>& order,
 // on, becomes -inf; the last one always stays.
 void KeepTopP(double p, const std::vector<size_t>& order,
               std::vector<double>* row) {
+  if (order.empty()) return;
   const double largest = (*row)[order.back()];
   double total = 0;
   for (const double x : *row) total += std::exp(x - largest);

@@ -139,7 +139,8 @@ aclnnStatus aclnnDequantSwigluQuantV2GetWorkspaceSize(
   call.Require(whole == cannsim::Given(weightScaleOptional) &&
                    (whole || !cannsim::Given(activationScaleOptional)),
                "weightScale comes with an INT32 x, and only with it");
-  call.Require(!whole || cannsim::FitsScale(weightScaleOptional, n, groups),
+  call.Require(!cannsim::Given(weightScaleOptional) ||
+                   cannsim::FitsScale(weightScaleOptional, n, groups),
                "weightScale must be FLOAT [experts, 2 n]");
   call.Require(!cannsim::Given(activationScaleOptional) ||
                    (activationScaleOptional->dtype == ACL_FLOAT &&
