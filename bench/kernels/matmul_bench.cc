@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products against the machine's limits: bytes of weights a second for
-// one token, beside a plain read of as many bytes; operations a second for 64.
-// Widths are those of the `mid` preset (hidden 2048).
+// one token, beside a plain read of as many bytes; operations a second for
+// many. Widths are those of the `mid` preset (hidden 2048).
 //
 //   matmul_bench --benchmark_filter=...   arguments: threads
 #include <benchmark/benchmark.h>
@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "kernels/blocks/matmul_int8.h"
+#include "kernels/blocks/pack_int8.h"
 #include "kernels/matmul.h"
 #include "kernels/matmul_bf16.h"
 #include "kernels/pack.h"
@@ -68,8 +70,8 @@ const std::vector<uint8_t>& ScaleCodes() {
   return codes;
 }
 
-// Random codes for any layout: packed, or plain.
-WeightView Weight(WeightKind kind, int64_t n_rows, bool packed = false) {
+// Random codes, row-major.
+WeightView Weight(WeightKind kind, int64_t n_rows) {
   WeightView view;
   view.kind = kind;
   view.codes = Codes();
@@ -81,13 +83,38 @@ WeightView Weight(WeightKind kind, int64_t n_rows, bool packed = false) {
   view.block_rows = kind == WeightKind::kFp8 ? 128 : 1;
   view.block_cols = kind == WeightKind::kFp4 ? 32 : 128;
   view.scale_stride = kCols / view.block_cols;
-  if (packed) return kernels::PackedView(view, view.codes);
   return view;
+}
+
+// As random codes would be scales too, some of them infinite: 2^-1 (e8m0) or
+// about 0.1 (f16) in their place behind the codes of every block of a tile.
+std::byte* PackedCodes(WeightKind kind) {
+  static std::map<WeightKind, Buffer> made;
+  const auto found = made.find(kind);
+  if (found != made.end()) return static_cast<std::byte*>(found->second.data());
+  Buffer& bytes = made[kind] = *Buffer::Create(kStreamBytes);
+  auto* const to = static_cast<std::byte*>(bytes.data());
+  std::memcpy(to, Codes(), kStreamBytes);
+  const bool fp4 = kind == WeightKind::kFp4;
+  constexpr size_t kValues = kernels::kPackRows * kernels::kPackCols;
+  const size_t codes = fp4 ? kValues / 2 : kValues;
+  const size_t scales = kValues / 32 * (fp4 ? 1 : 2);
+  if (!fp4 && kind != WeightKind::kInt8) return to;
+  for (size_t at = 0; at + codes + scales <= kStreamBytes;
+       at += codes + scales) {
+    std::memset(to + at + codes, fp4 ? 126 : 0x2e, scales);
+  }
+  return to;
 }
 
 WeightView WeightFor(const MatMulKernel& kernel, WeightKind kind,
                      int64_t n_rows) {
-  return Weight(kind, n_rows, &kernel != &kernels::F32MatMul());
+  WeightView plain = Weight(kind, n_rows);
+  if (&kernel == &kernels::F32MatMul()) return plain;
+  if (&kernel == kernels::Int8DotMatMul(plain)) {
+    plain = kernels::Int8Target(plain);
+  }
+  return kernels::PackedView(plain, PackedCodes(plain.kind));
 }
 
 // One product over all rows, split as the back end splits it.
@@ -197,7 +224,8 @@ void Gemv(benchmark::State& state, const MatMulKernel* kernel,
            2.0 * static_cast<double>(n_rows) * kCols);
 }
 
-// 64 tokens: operations a second.
+// Many tokens: operations a second.
+template <int64_t kTokens>
 void Gemm(benchmark::State& state, const MatMulKernel* kernel,
           WeightKind kind) {
   if (kernel == nullptr) {
@@ -205,18 +233,34 @@ void Gemm(benchmark::State& state, const MatMulKernel* kernel,
     return;
   }
   constexpr int64_t kRows = 1024;
-  constexpr int64_t kTokens = 64;
   Product product(*kernel, WeightFor(*kernel, kind, kRows), kTokens,
                   static_cast<int>(state.range(0)));
   for (auto _ : state) product.Run();
   SetRates(state, WeightBytes(kind, kRows), 2.0 * kRows * kCols * kTokens);
 }
 
+// One token, weights in the second-level cache: what the loops cost.
+void Cached(benchmark::State& state, const MatMulKernel* kernel,
+            WeightKind kind) {
+  if (kernel == nullptr) {
+    state.SkipWithError("not on this CPU");
+    return;
+  }
+  constexpr int64_t kRows = 256;
+  Product product(*kernel, WeightFor(*kernel, kind, kRows), 1,
+                  static_cast<int>(state.range(0)));
+  for (auto _ : state) product.Run();
+  SetRates(state, WeightBytes(kind, kRows), 2.0 * kRows * kCols);
+}
+
 void Register(const char* kernel_name, const char* kind_name,
               const MatMulKernel* kernel, WeightKind kind) {
   const std::string suffix = std::string("/") + kernel_name + "/" + kind_name;
   using Run = void (*)(benchmark::State&, const MatMulKernel*, WeightKind);
-  const std::pair<const char*, Run> runs[] = {{"Gemv", Gemv}, {"Gemm64", Gemm}};
+  const std::pair<const char*, Run> runs[] = {{"Gemv", Gemv},
+                                              {"Cached", Cached},
+                                              {"Gemm64", Gemm<64>},
+                                              {"Gemm512", Gemm<512>}};
   for (const auto& [name, run] : runs) {
     benchmark::RegisterBenchmark((name + suffix).c_str(), run, kernel, kind)
         ->Arg(1)
@@ -235,6 +279,8 @@ void RegisterAll() {
     Register("f32", name, &kernels::F32MatMul(), kind);
     if (kind == WeightKind::kF32) continue;
     Register("bf16-dot", name, kernels::Bf16MatMul(Weight(kind, 1)), kind);
+    if (kind == WeightKind::kBf16) continue;
+    Register("int8-dot", name, kernels::Int8DotMatMul(Weight(kind, 128)), kind);
   }
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Belay beside llama.cpp on the same GGUF file: pairs of runs, one program after
-// the other in changing order, and the ratio within each pair. Called by
+// the other in changing order, and the ratio within each pair. Where the folder
+// FILE (without .gguf) holds the same model in the official format, that runs in
+// the same rounds, at official numerics and with int8 activations. Called by
 // scripts/bench_peers, which says the options.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -34,10 +36,10 @@ function run(program, parameters) {
   return out;
 }
 
-function runBelay(file, tokens) {
-  const json = JSON.parse(run(args.belay, ["bench", "--model", file, "--json",
+function runBelay(model, tokens, more = []) {
+  const json = JSON.parse(run(args.belay, ["bench", "--model", model, "--json",
     "--threads", args.threads, "--prefill", args.prefill, "--steps", args.decode,
-    "--repetitions", 1, "--tokens-file", tokens].map(String)));
+    "--repetitions", 1, "--tokens-file", tokens, ...more].map(String)));
   const of = (test) => json.results.find((r) => r.test === test);
   return {
     prefill: of("prefill").tokens_per_second.median,
@@ -73,40 +75,62 @@ function writeTokens(folder) {
   return file;
 }
 
+// What runs in each round, by name; llama.cpp is what the others are divided by.
+function sidesOf(file, tokens) {
+  const sides = { "belay": () => runBelay(file, tokens) };
+  const official = file.replace(/\.gguf$/, "");
+  if (official !== file && existsSync(join(official, "config.json"))) {
+    sides["belay official"] = () => runBelay(official, tokens);
+    sides["belay int8"] =
+      () => runBelay(official, tokens, ["--activations", "int8"]);
+  }
+  sides["llama.cpp"] = () => runLlamaCpp(file, tokens);
+  return sides;
+}
+
 function measure(file, tokens) {
-  const pairs = [];
+  const sides = sidesOf(file, tokens);
+  const rounds = [];
   for (let i = 0; i < args.pairs; ++i) {
-    const pair = {};
-    const sides = { belay: runBelay, llama_cpp: runLlamaCpp };
+    const round = {};
     const order = Object.keys(sides);
     for (const side of i % 2 ? order.reverse() : order) {
-      pair[side] = sides[side](file, tokens);
+      round[side] = sides[side]();
     }
-    pairs.push(pair);
+    rounds.push(round);
   }
-  return pairs;
+  return rounds;
 }
 
 const text = (s, digits) =>
   `${s.median.toFixed(digits)} (${s.min.toFixed(digits)} - ${s.max.toFixed(digits)})`;
 
-function report(file, pairs) {
-  const result = { file, threads: args.threads, pairs: args.pairs };
-  console.log(`${file}, ${args.threads} threads, ${args.pairs} pairs: ` +
+function report(file, rounds) {
+  const result = { file, threads: args.threads, pairs: args.pairs, sides: {} };
+  console.log(`${file}, ${args.threads} threads, ${args.pairs} rounds: ` +
     "median (smallest - largest)");
-  for (const test of ["prefill", "decode"]) {
-    const ours = spread(pairs.map((p) => p.belay[test]));
-    const theirs = spread(pairs.map((p) => p.llama_cpp[test]));
-    const ratio = spread(pairs.map((p) => p.belay[test] / p.llama_cpp[test]));
-    result[test] = { belay: ours, llama_cpp: theirs, ratio };
-    console.log(`  ${test} ${args[test]}: belay ${text(ours, 1)} tok/s, ` +
-      `llama.cpp ${text(theirs, 1)} tok/s, ratio ${text(ratio, 2)}`);
+  const ours = Object.keys(rounds[0]).filter((side) => side !== "llama.cpp");
+  for (const side of [...ours, "llama.cpp"].filter((s) => s in rounds[0])) {
+    const of = (value) => spread(rounds.map(value));
+    const figures = {};
+    for (const test of ["prefill", "decode"]) {
+      figures[test] = of((r) => r[side][test]);
+      let line = `  ${side}: ${test} ${args[test]} ${text(figures[test], 1)} tok/s`;
+      if (side !== "llama.cpp") {
+        figures[test].ratio = of((r) => r[side][test] / r["llama.cpp"][test]);
+        line += `, ${text(figures[test].ratio, 2)} x llama.cpp`;
+      }
+      console.log(line);
+    }
+    if (side !== "llama.cpp") {
+      figures.bandwidth_gb_per_second = of((r) => r[side].bandwidth);
+      figures.bandwidth_share = of((r) => r[side].share);
+      console.log(`    memory read beside it: ` +
+        `${text(figures.bandwidth_gb_per_second, 1)} GB/s; decode is ` +
+        `${text(figures.bandwidth_share, 2)} of it`);
+    }
+    result.sides[side] = figures;
   }
-  const bandwidth = spread(pairs.map((p) => p.belay.bandwidth));
-  const share = spread(pairs.map((p) => 100 * p.belay.share));
-  Object.assign(result, { bandwidth_gb_per_second: bandwidth });
-  console.log(`  memory read beside it: ${text(bandwidth, 1)} GB/s; ` +
-    `belay's decode is ${text(share, 0)} % of it`);
   return result;
 }
 

@@ -41,13 +41,14 @@ constexpr int kMaxTokens = 8;
 constexpr int64_t kChunkTokens = 256;
 static_assert(kChunkTokens * kTileVectors * 64 <= kMinPanelBytes);
 
-// Bytes by which codes are asked for ahead of their use.
-constexpr int64_t kAhead = 4096;
+// Bytes by which codes are asked for ahead of their use, into the second-level
+// cache: the first level can wait for few lines at a time.
+constexpr int64_t kAhead = 8192;
 
 inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 inline void Prefetch(const std::byte* p) {
-  _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+  _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
 }
 
 // Where the blocks of a tile are.
@@ -167,6 +168,9 @@ void MultiplyCodes(const Format& format, const Block& block, int64_t v,
     for (auto& row : part) {
       for (int t = 0; t < kT; ++t) row[t] = Format::Start(tokens.x[t], p);
     }
+    // Unrolled, or GCC 12 copies all sums around in every step of an integer
+    // format, and through memory some of them.
+#pragma GCC unroll 8
     for (int s = 0; s < kSteps; ++s) {
       for (int64_t i = 0; i < kV; ++i) Prefetch(ahead + i * 64);
       AddStep<Format, kV, kT>(format, codes, tokens.x,
