@@ -12,8 +12,8 @@ export const kPeers = "build/peers";
 const kMaxBatch = 512;
 
 export class LlamaCpp {
-  // Options: threads, contextSize (tokens).
-  static async open(file, { threads, contextSize }) {
+  // Options: threads, contextSize (tokens of a sequence), sequences.
+  static async open(file, { threads, contextSize, sequences = 1 }) {
     const entry = resolve(kPeers, "node_modules/node-llama-cpp/dist/index.js");
     const { getLlama, LlamaLogLevel } = await import(pathToFileURL(entry));
     // Prebuilt or nothing; no search for GPUs.
@@ -23,7 +23,7 @@ export class LlamaCpp {
     });
     const model = await llama.loadModel({ modelPath: resolve(file), gpuLayers: 0 });
     const context = await model.createContext({
-      contextSize, batchSize: kMaxBatch, threads, sequences: 1,
+      contextSize, batchSize: kMaxBatch, threads, sequences,
     });
     const peer = new LlamaCpp();
     peer.llama = llama;
@@ -45,6 +45,16 @@ export class LlamaCpp {
       0, first, Uint32Array.from(tokens), Uint32Array.from(wanted));
     await this.context.decodeBatch();
     return places;
+  }
+
+  // A step of the sequences 0, 1, ...: one token each, all at `position`.
+  async step(position, tokens) {
+    this.context.initBatch(tokens.length);
+    for (const [sequence, token] of tokens.entries()) {
+      this.context.addToBatch(
+        sequence, position, Uint32Array.of(token), Uint32Array.of(0));
+    }
+    await this.context.decodeBatch();
   }
 
   // The logits at a place of the last decode(), by token id.

@@ -11,7 +11,7 @@ import { join } from "node:path";
 
 function options(argv) {
   const all = { belay: "build/release/bin/belay", pairs: 5, threads: 2,
-    prefill: 512, decode: 128, under: "", json: "", files: [] };
+    prefill: 512, decode: 128, batch: 0, under: "", json: "", files: [] };
   for (let i = 0; i < argv.length; ++i) {
     const name = argv[i].replace(/^--/, "");
     if (!argv[i].startsWith("--")) {
@@ -32,7 +32,7 @@ const args = options(process.argv.slice(2));
 function run(program, parameters) {
   const command = [...args.under.split(" ").filter(Boolean), program, ...parameters];
   const out = execFileSync(command[0], command.slice(1), { encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"] });
+    stdio: ["ignore", "pipe", "pipe"] });
   return out;
 }
 
@@ -41,18 +41,27 @@ function runBelay(model, tokens, more = []) {
     "--threads", args.threads, "--prefill", args.prefill, "--steps", args.decode,
     "--repetitions", 1, "--tokens-file", tokens, ...more].map(String)));
   const of = (test) => json.results.find((r) => r.test === test);
-  return {
+  const rates = {
     prefill: of("prefill").tokens_per_second.median,
     decode: of("decode").tokens_per_second.median,
     bandwidth: of("decode").bandwidth_gb_per_second.median,
     share: of("decode").bandwidth_share.median,
   };
+  if (args.batch > 0) {
+    const steps = Math.max(1, Math.ceil(args.decode / 4));
+    const batch = JSON.parse(run(args.belay, ["bench", "--model", model, "--json",
+      "--threads", args.threads, "--prefill", 0, "--steps", steps, "--batch",
+      args.batch, "--repetitions", 1, "--tokens-file", tokens, ...more]
+      .map(String)));
+    rates.batch = batch.results[0].tokens_per_second.median;
+  }
+  return rates;
 }
 
 function runLlamaCpp(file, tokens) {
   const script = new URL("speed_llama_cpp.mjs", import.meta.url).pathname;
   const out = run(process.execPath, [script, file, tokens, args.prefill,
-    args.decode, args.threads].map(String));
+    args.decode, args.threads, args.batch].map(String));
   return JSON.parse(out.trim().split("\n").at(-1));
 }
 
@@ -96,6 +105,10 @@ function measure(file, tokens) {
     const order = Object.keys(sides);
     for (const side of i % 2 ? order.reverse() : order) {
       round[side] = sides[side]();
+      const rates = ["prefill", "decode", "batch"]
+        .filter((test) => test in round[side])
+        .map((test) => `${test} ${round[side][test].toFixed(1)}`);
+      console.error(`round ${i + 1}/${args.pairs}, ${side}: ${rates.join(", ")}`);
     }
     rounds.push(round);
   }
@@ -113,7 +126,8 @@ function report(file, rounds) {
   for (const side of [...ours, "llama.cpp"].filter((s) => s in rounds[0])) {
     const of = (value) => spread(rounds.map(value));
     const figures = {};
-    for (const test of ["prefill", "decode"]) {
+    for (const test of ["prefill", "decode", "batch"]) {
+      if (!(test in rounds[0][side])) continue;
       figures[test] = of((r) => r[side][test]);
       let line = `  ${side}: ${test} ${args[test]} ${text(figures[test], 1)} tok/s`;
       if (side !== "llama.cpp") {

@@ -2,19 +2,24 @@
 // Prefill and decode of llama.cpp in tokens a second, as one line of JSON; what
 // `belay bench --prefill P --steps D --repetitions 1` does.
 //
-//   node speed_llama_cpp.mjs MODEL.gguf TOKENS.json P D THREADS
+//   node speed_llama_cpp.mjs MODEL.gguf TOKENS.json P D THREADS BATCH
+//
+// BATCH is how many sequences decode together in a test of its own; 0: none.
 import { readFileSync } from "node:fs";
 import { LlamaCpp } from "./llama_cpp.mjs";
 
-const [file, tokensFile, prefill, decode, threads] = process.argv.slice(2);
+const [file, tokensFile, prefill, decode, threads, batch] =
+  process.argv.slice(2);
 const tokens = JSON.parse(readFileSync(tokensFile));
 const nPrefill = Number(prefill);
 const nDecode = Number(decode);
+const nBatch = Number(batch);
 const kWarmUpSteps = 2;
 
 const peer = await LlamaCpp.open(file, {
   threads: Number(threads),
   contextSize: Math.max(nPrefill, nDecode + kWarmUpSteps + 1) + 64,
+  sequences: Math.max(1, nBatch),
 });
 
 async function rateOf(n, work) {
@@ -40,5 +45,18 @@ for (let i = 0; i <= kWarmUpSteps; ++i) await step();
 const decodeRate = await rateOf(nDecode, async () => {
   for (let i = 0; i < nDecode; ++i) await step();
 });
-console.log(JSON.stringify({ prefill: prefillRate, decode: decodeRate }));
+const rates = { prefill: prefillRate, decode: decodeRate };
+if (nBatch > 0) {
+  for (let i = 0; i < nBatch; ++i) peer.context.disposeSequence(i);
+  let at = 0;
+  // Each sequence decodes a part of its own of the tokens.
+  const stepAll = () => peer.step(at, Array.from({ length: nBatch },
+    (_, i) => tokens[(i * 61 + at) % tokens.length])).then(() => ++at);
+  for (let i = 0; i <= kWarmUpSteps; ++i) await stepAll();
+  const nSteps = Math.max(1, Math.ceil(nDecode / 4));
+  rates.batch = nBatch * await rateOf(nSteps, async () => {
+    for (let i = 0; i < nSteps; ++i) await stepAll();
+  });
+}
+console.log(JSON.stringify(rates));
 process.exit(0);

@@ -43,8 +43,11 @@ class EngineImpl final : public Engine {
   Status RunMain();
   void Apply();
   void ApplyOne(Work& work);
-  void CountDraft(bool right);
+  void CountDraft(size_t position, bool right);
   Status RunMtp();
+  void AddFirstGuesses();
+  void AddFurtherGuesses(int32_t i);
+  Status TakeGuesses(int32_t i);
   void Emit(Sequence& sequence, int32_t row);
   void CountStep(Clock::time_point start, size_t n_generated);
   void UpdateStats();
@@ -87,7 +90,9 @@ Status EngineImpl::Init() {
   inputs_ = std::make_unique<StepInputs>(layout_, state_->step);
   scheduler_ = std::make_unique<Scheduler>(layout_, *cache_, *inputs_);
   sampler_ = std::make_unique<Sampler>(layout_, state_->step, backend);
-  events_.reserve(2 * static_cast<size_t>(layout_.options.n_slots));
+  // The tokens of a step, and its end, of every sequence.
+  events_.reserve((2 + static_cast<size_t>(options_.n_draft_tokens)) *
+                  static_cast<size_t>(layout_.options.n_slots));
   context_ = {.config = parts_.config,
               .weights = parts_.weights,
               .state = state_.get(),
@@ -149,8 +154,8 @@ Status EngineImpl::RunMain() {
   for (const Work& work : scheduler_->work()) {
     if (work.row < 0) continue;
     sampler_->AddNext(*work.sequence);
-    if (work.drafted) {
-      sampler_->AddAfterDraft(*work.sequence, work.sequence->draft);
+    for (int32_t i = 0; i < work.n_drafts; ++i) {
+      sampler_->AddAfterDraft(*work.sequence, i);
     }
   }
   return sampler_->Run(
@@ -172,12 +177,12 @@ void EngineImpl::Emit(Sequence& s, int32_t row) {
   events_.push_back(event);
 }
 
-void EngineImpl::CountDraft(bool right) {
+void EngineImpl::CountDraft(size_t position, bool right) {
   ++stats_.n_drafts;
-  ++stats_.drafts_by_position[0];
+  ++stats_.drafts_by_position[position];
   if (!right) return;
   ++stats_.n_accepted;
-  ++stats_.accepted_by_position[0];
+  ++stats_.accepted_by_position[position];
 }
 
 // A draft counts only when it is the very token that plain decoding samples:
@@ -185,19 +190,18 @@ void EngineImpl::CountDraft(bool right) {
 // answer is the same either way.
 void EngineImpl::ApplyOne(Work& work) {
   Sequence& s = *work.sequence;
-  const int32_t draft = std::exchange(s.draft, -1);
-  work.n_accepted = work.drafted ? 1 : work.n_tokens;
-  if (work.row >= 0) {
-    Emit(s, work.row);
-    if (work.drafted && s.finish == FinishReason::kNone) {
-      const bool right = s.tokens.back() == draft;
-      CountDraft(right);
-      if (right) {
-        work.n_accepted = 2;
-        Emit(s, work.row + 1);
-      }
-    }
+  work.n_accepted = work.n_tokens - work.n_drafts;
+  if (work.row >= 0) Emit(s, work.row);
+  for (int32_t i = 0; i < work.n_drafts; ++i) {
+    if (s.finish != FinishReason::kNone) break;
+    const auto at = static_cast<size_t>(i);
+    const bool right = s.tokens.back() == s.drafts[at];
+    CountDraft(at, right);
+    if (!right) break;
+    ++work.n_accepted;
+    Emit(s, work.row + 1 + i);
   }
+  s.drafts.clear();
   s.n_cached += work.n_accepted;
 }
 
@@ -207,9 +211,8 @@ void EngineImpl::Apply() {
 
 // The MTP block reads the hidden state of position p beside the token at p + 1,
 // for all positions of the step, and guesses the token after the newest one.
-Status EngineImpl::RunMtp() {
+void EngineImpl::AddFirstGuesses() {
   inputs_->ClearLogitRows();
-  sampler_->Clear();
   const std::span<int32_t> ids = inputs_->token_ids();
   for (Work& work : scheduler_->work()) {
     const Sequence& s = *work.sequence;
@@ -228,15 +231,61 @@ Status EngineImpl::RunMtp() {
     work.row = -1;
     if (!wants_draft) continue;
     work.row = inputs_->AddLogitRow(work.first + work.n_accepted - 1);
-    sampler_->AddGuess(s);
+    sampler_->AddGuess(s, 0);
   }
-  const model::StepPlan plan = inputs_->Upload(*parts_.backend);
-  model::ForwardMtp(context_, 0, plan);
+}
+
+// From there it goes on with its own hidden state beside its own guess, one
+// position a sequence. What it writes is overwritten, too.
+void EngineImpl::AddFurtherGuesses(int32_t i) {
+  inputs_->Clear();
+  for (Work& work : scheduler_->work()) {
+    if (work.row < 0) continue;
+    const Sequence& s = *work.sequence;
+    const int32_t guess = std::max(sampler_->token(work.row), 0);
+    const int32_t position = s.n_tokens() - 2 + i;
+    work.row = inputs_->AddLogitRow(
+        inputs_->AddSpan(s.slot, position, std::span(&guess, 1)));
+    sampler_->AddGuess(s, i);
+  }
+}
+
+// Keeps draft `i` of those that can still use it. With penalties a row counts
+// one draft at most (Sampler::AddAfterDraft).
+Status EngineImpl::TakeGuesses(int32_t i) {
   BELAY_RETURN_IF_ERROR(sampler_->Run(
       state_->activations.ForTokens(0, inputs_->n_logit_rows()).logits));
   for (const Work& work : scheduler_->work()) {
     if (work.row < 0) continue;
-    work.sequence->draft = sampler_->token(work.row);
+    Sequence& s = *work.sequence;
+    const int32_t guess = sampler_->token(work.row);
+    const bool follows = static_cast<int32_t>(s.drafts.size()) == i;
+    if (guess < 0 || !follows || s.n_tokens() + 1 + i >= s.n_limit ||
+        (i > 0 && s.penalised())) {
+      continue;
+    }
+    s.drafts.push_back(guess);
+  }
+  return absl::OkStatus();
+}
+
+Status EngineImpl::RunMtp() {
+  sampler_->Clear();
+  AddFirstGuesses();
+  model::ForwardMtp(context_, 0, inputs_->Upload(*parts_.backend));
+  BELAY_RETURN_IF_ERROR(TakeGuesses(0));
+  // Rows of the caches that may be wrong are nobody's prefix.
+  model::Hooks none;
+  model::Context further = context_;
+  further.hooks = &none;
+  // A block with a compressor would write to pages that are not there yet.
+  const bool can_go_on = parts_.weights->mtp.front().block.ratio == 0;
+  for (int32_t i = 1; can_go_on && i < options_.n_draft_tokens; ++i) {
+    if (inputs_->n_logit_rows() == 0) break;
+    sampler_->Clear();
+    AddFurtherGuesses(i);
+    model::ContinueMtp(further, 0, inputs_->Upload(*parts_.backend));
+    BELAY_RETURN_IF_ERROR(TakeGuesses(i));
   }
   return absl::OkStatus();
 }
@@ -249,7 +298,7 @@ Status EngineImpl::RunBatch() {
   }
   BELAY_RETURN_IF_ERROR(RunMain());
   Apply();
-  if (options_.speculative) BELAY_RETURN_IF_ERROR(RunMtp());
+  if (options_.n_draft_tokens > 0) BELAY_RETURN_IF_ERROR(RunMtp());
   for (const Work& done : work) cache_->Extend(*done.sequence);
   cache_->EndStep();
   return absl::OkStatus();

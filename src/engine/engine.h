@@ -29,8 +29,9 @@ struct EngineOptions {
   int64_t max_context = 4096;         // positions a sequence may have
   int64_t n_pages = 0;                // 0 = n_slots * pages of max_context
   size_t budget_bytes = 0;            // 0 = no limit, else ENG-003 beyond it
-  bool speculative = false;           // draft with the model's MTP head; the
-                                      // tokens stay the same, they come faster
+  // Tokens that the model's MTP head guesses in a step, each from the one
+  // before; at most kMaxDraftTokens, 0 = none. The answer stays the same.
+  int32_t n_draft_tokens = 0;
   // Prompt tokens of a step in which others decode, so that a long prompt does
   // not hold up their next token; 0 = all that the decoding ones leave.
   int32_t prefill_tokens_per_step = 0;
@@ -71,8 +72,6 @@ constexpr std::string_view GuardStateName(GuardState state) {
   }
   return "";
 }
-
-inline constexpr size_t kMaxDraftTokens = 1;  // the MTP block guesses one
 
 // Counted since Create(); seconds are wall time inside Step().
 struct EngineStats {

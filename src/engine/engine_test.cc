@@ -44,7 +44,7 @@ TEST_F(EngineTest, ManyRequestsGetTheirOwnAnswers) {
                                 .max_tokens_per_step = max_tokens_per_step,
                                 .max_context = 400,
                                 .n_pages = 6,
-                                .speculative = speculative});
+                                .n_draft_tokens = speculative ? 1 : 0});
       std::map<RequestId, Tokens> expected;
       for (int32_t i = 0; i < 12; ++i) {
         const Tokens prompt = Prompt(1 + i * 23 % 150, i);
@@ -101,7 +101,7 @@ TEST_F(EngineTest, StopIdEndsAndIsEmitted) {
   }
   for (const bool speculative : {false, true}) {
     answers_.clear();
-    const auto engine = Make({.speculative = speculative});
+    const auto engine = Make({.n_draft_tokens = speculative ? 1 : 0});
     const RequestId id = Submit(*engine, Prompt(10), 20, {}, {stop, 999});
     Drain(*engine);
     EXPECT_EQ(answers_[id].tokens, until_stop);
@@ -112,7 +112,8 @@ TEST_F(EngineTest, StopIdEndsAndIsEmitted) {
 TEST_F(EngineTest, TheContextEndsAnAnswer) {
   for (const bool speculative : {false, true}) {
     answers_.clear();
-    const auto engine = Make({.max_context = 128, .speculative = speculative});
+    const auto engine =
+        Make({.max_context = 128, .n_draft_tokens = speculative ? 1 : 0});
     const RequestId id = Submit(*engine, Prompt(120), 1000);
     const RequestId last = Submit(*engine, Prompt(127), 1000);
     Drain(*engine);
@@ -209,14 +210,15 @@ TEST_F(EngineTest, RefusesPlansThatCannotHold) {
       << ErrorFactsOf(tight).what;
 
   model_.weights.mtp.clear();
-  EXPECT_EQ(ErrorOf(Create({.speculative = true}).status()), "ENG-005");
+  EXPECT_EQ(ErrorOf(Create({.n_draft_tokens = 1}).status()), "ENG-005");
   EXPECT_TRUE(Create({}).ok());
 }
 
 TEST_F(EngineTest, NoFiniteLogitEndsOneRequestOnly) {
   for (const bool speculative : {false, true}) {
     answers_.clear();
-    const auto engine = Make({.n_slots = 2, .speculative = speculative});
+    const auto engine =
+        Make({.n_slots = 2, .n_draft_tokens = speculative ? 1 : 0});
     const RequestId bad = Submit(*engine, {3, kPoison}, 5);
     const RequestId good = Submit(*engine, Prompt(9), 5);
     Drain(*engine);
@@ -236,7 +238,7 @@ TEST_F(EngineTest, ADeviceFaultIsTheStatusOfTheStep) {
 // A draft is wrong at every third position; the answer stays, and the counts
 // are what the script says.
 TEST_F(EngineTest, SpeculativeCountsDrafts) {
-  const auto engine = Make({.max_context = 512, .speculative = true});
+  const auto engine = Make({.max_context = 512, .n_draft_tokens = 1});
   const RequestId id = Submit(*engine, Prompt(10), 100);
   Drain(*engine);
   EXPECT_EQ(answers_[id].tokens, Expected(Prompt(10), 100));
@@ -245,6 +247,25 @@ TEST_F(EngineTest, SpeculativeCountsDrafts) {
   EXPECT_LT(stats.n_accepted, stats.n_drafts);
   // Every accepted draft saves one of the 100 steps.
   EXPECT_EQ(stats.n_steps, 100 - stats.n_accepted);
+}
+
+// The further guesses of a step are wrong more often and cost rows in the
+// rings; the answer stays, alone and beside others.
+TEST_F(EngineTest, MoreDraftsChangeNothing) {
+  const auto engine =
+      Make({.n_slots = 3, .max_context = 512, .n_draft_tokens = 4});
+  std::vector<RequestId> ids;
+  for (int32_t i = 0; i < 5; ++i) {
+    ids.push_back(Submit(*engine, Prompt(10 + 40 * i, i), 60 + i));
+  }
+  Drain(*engine);
+  for (int32_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(answers_[ids[static_cast<size_t>(i)]].tokens,
+              Expected(Prompt(10 + 40 * i, i), 60 + i));
+  }
+  const EngineStats& stats = engine->stats();
+  EXPECT_GT(stats.drafts_by_position[1], 0);
+  EXPECT_LE(stats.drafts_by_position[1], stats.accepted_by_position[0]);
 }
 
 TEST_F(EngineTest, SeedsReproduceWhateverElseRuns) {
@@ -264,7 +285,7 @@ TEST_F(EngineTest, SeedsReproduceWhateverElseRuns) {
   EXPECT_NE(alone, Expected(Prompt(33), 60)) << "sampling is not greedy";
   EXPECT_EQ(run({.n_slots = 1}, 0), alone);
   EXPECT_EQ(run({.n_slots = 4, .max_tokens_per_step = 16}, 3), alone);
-  EXPECT_EQ(run({.n_slots = 2, .speculative = true}, 3), alone);
+  EXPECT_EQ(run({.n_slots = 2, .n_draft_tokens = 1}, 3), alone);
 
   answers_.clear();
   const auto engine = Make({});

@@ -31,7 +31,7 @@ Status CheckBudget(const spec::Layout& layout, const spec::ModelConfig& config,
 
 StatusOr<spec::Layout> PlanMemory(const EngineParts& parts,
                                   const EngineOptions& options) {
-  if (options.speculative && parts.weights->mtp.empty()) {
+  if (options.n_draft_tokens > 0 && parts.weights->mtp.empty()) {
     return MakeError(kEngNoMtp, ErrorFacts{});
   }
   if (options.max_context > parts.config->max_positions) {
@@ -44,7 +44,7 @@ StatusOr<spec::Layout> PlanMemory(const EngineParts& parts,
   }
   spec::LayoutOptions layout_options;
   layout_options.n_slots = options.n_slots;
-  layout_options.draft_len = options.speculative ? 1 : 0;
+  layout_options.draft_len = options.n_draft_tokens;
   const int64_t n_decode_rows =
       options.n_slots * (1 + layout_options.draft_len);
   // Every running sequence must be able to decode in every step.
@@ -53,7 +53,7 @@ StatusOr<spec::Layout> PlanMemory(const EngineParts& parts,
   layout_options.max_logit_rows = std::max<int64_t>(n_decode_rows, 1);
   layout_options.max_context = options.max_context;
   layout_options.n_pages = options.n_pages;
-  layout_options.mtp = options.speculative;
+  layout_options.mtp = options.n_draft_tokens > 0;
   layout_options.resume_bytes = options.prefix_cache_bytes;
   layout_options.exact = !parts.backend->numerics().official();
   layout_options.workspace_bytes = parts.backend->WorkspaceBytes(

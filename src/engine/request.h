@@ -16,6 +16,10 @@
 
 namespace belay::engine {
 
+// An MTP head is trained to guess one token; further ones it guesses from its
+// own state, and is right less often.
+inline constexpr size_t kMaxDraftTokens = 4;
+
 using RequestId = uint64_t;
 
 inline constexpr int32_t kMaxTopLogprobs = 20;  // as OpenAI's API

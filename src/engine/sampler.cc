@@ -62,16 +62,16 @@ void Sampler::AddNext(const Sequence& s) {
   rows_.push_back(row);
 }
 
-void Sampler::AddAfterDraft(const Sequence& s, int32_t draft) {
-  ops::SampleRow row = RowFor(s, s.n_tokens() + 1);
-  if (s.penalised()) row.draft = draft;
+void Sampler::AddAfterDraft(const Sequence& s, int32_t i) {
+  ops::SampleRow row = RowFor(s, s.n_tokens() + 1 + i);
+  if (s.penalised()) row.draft = s.drafts[static_cast<size_t>(i)];
   row.n_top = s.n_top_logprobs;
   wants_logprobs_ = wants_logprobs_ || row.n_top >= 0;
   rows_.push_back(row);
 }
 
-void Sampler::AddGuess(const Sequence& s) {
-  rows_.push_back(RowFor(s, s.n_tokens()));
+void Sampler::AddGuess(const Sequence& s, int32_t i) {
+  rows_.push_back(RowFor(s, s.n_tokens() + i));
 }
 
 void Sampler::CopyLogprobs() {

@@ -30,11 +30,12 @@ class Sampler {
   // The next logit row samples the token after the newest one of `s`. Asks its
   // constraint what may come.
   void AddNext(const Sequence& s);
-  // The row after that, which counts as if AddNext() had sampled `draft`. Never
-  // for a sequence with a constraint.
-  void AddAfterDraft(const Sequence& s, int32_t draft);
-  // As AddNext, for a guess: no log probabilities.
-  void AddGuess(const Sequence& s);
+  // The row after that and `i` others, which counts as if they had sampled the
+  // drafts [0, i] of `s`. Never for a sequence with a constraint, and with
+  // penalties for i = 0 alone.
+  void AddAfterDraft(const Sequence& s, int32_t i);
+  // As AddNext, for the guess of draft `i`: no log probabilities.
+  void AddGuess(const Sequence& s, int32_t i);
 
   // Samples `logits` [n_rows, vocab] and waits. A device fault is the status.
   Status Run(ConstTensorView logits);

@@ -77,8 +77,9 @@ TEST_F(SamplerTest, PenaltiesAndBias) {
   for (const bool speculative : {false, true}) {
     for (size_t i = 0; i < cases.size(); ++i) {
       SCOPED_TRACE(i);
-      const auto engine =
-          Make({.n_slots = 2, .max_context = 512, .speculative = speculative});
+      const auto engine = Make({.n_slots = 2,
+                                .max_context = 512,
+                                .n_draft_tokens = speculative ? 1 : 0});
       const RequestId id = Submit(*engine, Prompt(60), 80, cases[i]);
       const RequestId plain = Submit(*engine, Prompt(40, 1), 80);
       answers_.clear();
@@ -95,8 +96,9 @@ TEST_F(SamplerTest, PenaltiesAndBias) {
 
 TEST_F(SamplerTest, LogProbabilitiesAreTheModelsOwn) {
   for (const bool speculative : {false, true}) {
-    const auto engine =
-        Make({.n_slots = 2, .max_context = 512, .speculative = speculative});
+    const auto engine = Make({.n_slots = 2,
+                              .max_context = 512,
+                              .n_draft_tokens = speculative ? 1 : 0});
     Request request = {.prompt = Prompt(30), .max_tokens = 20};
     request.sampling.logit_bias = {{7, 1.0f}};
     request.sampling.temperature = 0.5f;
@@ -169,7 +171,7 @@ TEST_F(SamplerTest, ConstraintsHoldAndEnd) {
     const auto engine = Make({.n_slots = 2,
                               .max_context = 256,
                               .n_pages = 3,
-                              .speculative = speculative});
+                              .n_draft_tokens = speculative ? 1 : 0});
     const RequestId plain = Submit(*engine, Prompt(100), 100);
     Request request = {.prompt = Prompt(128, 3), .max_tokens = 60};
     request.constraint = std::make_shared<Rising>(3);

@@ -2,6 +2,7 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace belay::engine {
@@ -104,7 +105,7 @@ void Scheduler::Vacate(Sequence& s) {
 
 // Pages that the next step of a decoding sequence writes to.
 int64_t Scheduler::PagesNow(const Sequence& s) const {
-  return PagesOf(s.n_tokens() + (s.draft >= 0 ? 1 : 0));
+  return PagesOf(s.n_tokens() + static_cast<int64_t>(s.drafts.size()));
 }
 
 // A running sequence waits again. What it has computed stays in the prefix
@@ -113,7 +114,7 @@ void Scheduler::Preempt(size_t running) {
   SequencePtr s = std::move(running_[running]);
   running_.erase(running_.begin() + static_cast<int64_t>(running));
   Vacate(*s);
-  s->draft = -1;
+  s->drafts.clear();
   s->disk_tried = false;
   s->disk_deadline = {};
   ++n_preemptions_;
@@ -126,8 +127,8 @@ bool Scheduler::MakeRoom(Sequence& s) {
     return PagesNow(s) - static_cast<int64_t>(s.pages.size());
   };
   while (missing() > cache_.n_available()) {
-    if (s.draft >= 0) {
-      s.draft = -1;  // may do with fewer
+    if (!s.drafts.empty()) {
+      s.drafts.clear();  // may do with fewer
       continue;
     }
     const bool itself = running_.back().get() == &s;
@@ -237,11 +238,14 @@ void Scheduler::AddWork(Sequence& s, int32_t n_tokens) {
   const std::span<const int32_t> tokens(s.tokens);
   const auto start = static_cast<size_t>(s.n_cached);
   const bool reaches_end = n_tokens == s.n_pending();
-  work.drafted = reaches_end && !work.prefill && s.draft >= 0;
-  if (work.drafted) {
-    const int32_t pair[] = {s.tokens.back(), s.draft};
-    work.first = inputs_.AddSpan(s.slot, s.n_cached, pair);
-    work.n_tokens = 2;
+  if (reaches_end && !work.prefill && !s.drafts.empty()) {
+    int32_t guessed[1 + kMaxDraftTokens] = {s.tokens.back()};
+    std::copy(s.drafts.begin(), s.drafts.end(), guessed + 1);
+    work.n_drafts = static_cast<int32_t>(s.drafts.size());
+    work.n_tokens = 1 + work.n_drafts;
+    work.first =
+        inputs_.AddSpan(s.slot, s.n_cached,
+                        std::span(guessed, static_cast<size_t>(work.n_tokens)));
   } else {
     work.first =
         inputs_.AddSpan(s.slot, s.n_cached,
@@ -249,7 +253,9 @@ void Scheduler::AddWork(Sequence& s, int32_t n_tokens) {
   }
   if (reaches_end) {
     work.row = inputs_.AddLogitRow(work.first + n_tokens - 1);
-    if (work.drafted) inputs_.AddLogitRow(work.first + 1);
+    for (int32_t i = 1; i <= work.n_drafts; ++i) {
+      inputs_.AddLogitRow(work.first + i);
+    }
   }
   work_.push_back(work);
 }

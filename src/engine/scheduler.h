@@ -22,7 +22,7 @@ struct Work {
   int32_t first = 0;  // flat index of its first token
   int32_t n_tokens = 0;
   bool prefill = false;
-  bool drafted = false;    // the last token is the draft
+  int32_t n_drafts = 0;    // of its tokens, the last ones
   int32_t row = -1;        // its first logit row, -1 = none (mid-prompt)
   int32_t n_accepted = 0;  // tokens whose rows stay in the caches
 };
@@ -37,7 +37,7 @@ class Scheduler {
   // Borrows all.
   Scheduler(const spec::Layout& layout, PrefixCache& cache, StepInputs& inputs);
 
-  // Pages for all that the sequence may ever hold, draft included.
+  // Pages for all that the sequence may ever hold, drafts included.
   int64_t PagesFor(const Sequence& sequence) const;
   void Queue(std::unique_ptr<Sequence> sequence);
   void Cancel(RequestId id);

@@ -153,7 +153,7 @@ TEST_F(SchedulerTest, PreemptedRequestsGoOnAsIfNothingHadBeen) {
       };
       EngineOptions options = {.n_slots = 1,
                                .max_context = 256,
-                               .speculative = speculative,
+                               .n_draft_tokens = speculative ? 1 : 0,
                                .prefix_cache_bytes = cache_bytes};
       const auto alone = run(options);
       EXPECT_EQ(alone.second, 0);

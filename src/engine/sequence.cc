@@ -103,6 +103,7 @@ StatusOr<std::unique_ptr<Sequence>> MakeSequence(Request request, int64_t vocab,
   const size_t n_pages = n_limit / kPageTokens + 2;
   s->pages.reserve(n_pages);
   s->in_tree.reserve(n_pages);
+  s->drafts.reserve(kMaxDraftTokens);
   if (!s->penalised()) return s;
   s->seen.reserve(std::min(static_cast<size_t>(vocab), n_limit + 1));
   std::vector<int32_t> sorted = s->tokens;

@@ -34,7 +34,8 @@ struct Sequence {
   int32_t n_cached = 0;   // positions whose rows are in the caches
   int32_t n_prefill = 0;  // tokens there were at admission: prompt, and the
                           // answer so far of one that was preempted
-  int32_t draft = -1;     // the guessed next token, -1 = none
+  // The guessed next tokens; reserved to the most of a step.
+  std::vector<int32_t> drafts;
   int32_t slot = -1;
   Clock::time_point admitted{};
 

@@ -48,6 +48,10 @@ class Pass {
     comm_.AllGatherColumns(a_.logits_local, a_.logits);
   }
 
+  // The streams of the logit rows before become those of this pass, whose rows
+  // are all wanted: their list is 0, 1, ...
+  void TakeHeadStreams() { be_.GatherRows({a_.head_h, logit_rows_, a_.h}); }
+
   // h = e_proj(enorm(embed(ids))) + h_proj(hnorm(h)), e to every stream.
   void MtpInput(const MtpWeights& w) {
     const Shape flat{batch_.n_tokens, 1, c_.dim};
@@ -168,12 +172,26 @@ void Forward(const Context& ctx, const StepPlan& plan) {
   pass.Head(ctx.weights->hc_head, ctx.weights->norm);
 }
 
-void ForwardMtp(const Context& ctx, int index, const StepPlan& plan) {
-  Pass pass(ctx, plan);
+namespace {
+
+void RunMtp(Pass& pass, const Context& ctx, int index) {
   const MtpWeights& w = ctx.weights->mtp[static_cast<size_t>(index)];
   pass.MtpInput(w);
   pass.Layer(static_cast<int>(ctx.weights->layers.size()) + index, w.block);
   pass.Head(w.hc_head, w.norm);
+}
+
+}  // namespace
+
+void ForwardMtp(const Context& ctx, int index, const StepPlan& plan) {
+  Pass pass(ctx, plan);
+  RunMtp(pass, ctx, index);
+}
+
+void ContinueMtp(const Context& ctx, int index, const StepPlan& plan) {
+  Pass pass(ctx, plan);
+  pass.TakeHeadStreams();
+  RunMtp(pass, ctx, index);
 }
 
 }  // namespace belay::model

@@ -40,6 +40,11 @@ void Forward(const Context& ctx, const StepPlan& plan);
 // Afterwards state.h holds the block's streams, state.logits its logits.
 void ForwardMtp(const Context& ctx, int index, const StepPlan& plan);
 
+// Runs MTP block `index` once more, on the streams that it left for its logit
+// rows: plan.batch has one token for each of these, in their order, and each
+// wants logits again. The token is the guess, its position the next one.
+void ContinueMtp(const Context& ctx, int index, const StepPlan& plan);
+
 }  // namespace belay::model
 
 #endif  // BELAY_MODEL_FORWARD_H_

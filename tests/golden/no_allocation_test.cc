@@ -124,7 +124,7 @@ TEST_P(NoAllocationTest, Decode) {
                                              {.n_slots = 1,
                                               .max_tokens_per_step = 64,
                                               .max_context = 1200,
-                                              .speculative = GetParam()}));
+                                              .n_draft_tokens = GetParam() ? 3 : 0}));
   Value(engine->Submit(MakeRequest(model, 100, 0)));
   Prefill(*engine, 100);
   ExpectNoneInDecode(*engine);
@@ -136,7 +136,7 @@ TEST_P(NoAllocationTest, MixedBatch) {
                                              {.n_slots = 3,
                                               .max_tokens_per_step = 16,
                                               .max_context = 1200,
-                                              .speculative = GetParam()}));
+                                              .n_draft_tokens = GetParam() ? 3 : 0}));
   Value(engine->Submit(MakeRequest(model, 110, 0)));
   Value(engine->Submit(MakeRequest(model, 20, 0.8f)));
   Prefill(*engine, 130);
@@ -164,7 +164,7 @@ TEST_P(NoAllocationTest, EverySetting) {
                                    {.n_slots = 2,
                                     .max_tokens_per_step = 64,
                                     .max_context = 1200,
-                                    .speculative = GetParam(),
+                                    .n_draft_tokens = GetParam() ? 3 : 0,
                                     .prefix_cache_bytes = size_t{4} << 20}));
   engine::Request request = MakeRequest(model, 100, 0.8f);
   request.sampling.presence_penalty = 0.5f;

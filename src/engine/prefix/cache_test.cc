@@ -32,7 +32,7 @@ TEST_F(PrefixCacheTest, PrefillsOnlyTheRest) {
           MakeWith(20, {.max_tokens_per_step = max_tokens_per_step,
                         .max_context = 1024,
                         .n_pages = 16,
-                        .speculative = speculative});
+                        .n_draft_tokens = speculative ? 1 : 0});
       const Tokens prompt = Prompt(700);
       EXPECT_EQ(Ask(*engine, prompt, 10).n_cached_tokens, 0);
       for (int32_t k = 0; k <= 5; ++k) {
@@ -68,7 +68,7 @@ TEST_F(PrefixCacheTest, LeavesAtLeastOneTokenToCompute) {
 TEST_F(PrefixCacheTest, AnswersArePrefixesToo) {
   for (const bool speculative : {false, true}) {
     const auto engine =
-        MakeWith(8, {.max_context = 1024, .speculative = speculative});
+        MakeWith(8, {.max_context = 1024, .n_draft_tokens = speculative ? 1 : 0});
     Tokens prompt = Prompt(100);
     prompt = Concat(prompt, Ask(*engine, prompt, 300).tokens);
     prompt = Concat(prompt, Prompt(20, 3));
@@ -177,7 +177,7 @@ TEST_F(PrefixCacheTest, RandomPrefixes) {
                                      .max_tokens_per_step = 150,
                                      .max_context = 900,
                                      .n_pages = 16,
-                                     .speculative = speculative});
+                                     .n_draft_tokens = speculative ? 1 : 0});
     std::map<RequestId, Request> requests;
     answers_.clear();
     for (int32_t i = 0; i < 150; ++i) {

@@ -205,7 +205,7 @@ TEST_F(SpillTest, TheEngineResumesFromDisk) {
     std::filesystem::remove_all(folder_);
     EngineOptions options = {.max_context = 1024,
                              .n_pages = 8,
-                             .speculative = speculative,
+                             .n_draft_tokens = speculative ? 1 : 0,
                              .prefix_cache_bytes = 1 << 20};
     options.spill_folder = folder_;
     options.model_fingerprint = 5;

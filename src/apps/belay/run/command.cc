@@ -46,6 +46,11 @@ void AddGenerationOptions(CLI::App& command, RunArgs& args, Context& context) {
   command.add_flag("--speculative", args.speculative,
                    context.T("draft with the MTP head; same tokens, faster",
                              "用 MTP 头起草；词元相同，速度更快"));
+  command
+      .add_option("--draft-tokens", args.draft_tokens,
+                  context.T("tokens it drafts a step, 1 to 4 (default 1)",
+                            "每步起草的词元数，1 到 4（默认 1）"))
+      ->check(CLI::Range(1, static_cast<int>(engine::kMaxDraftTokens)));
   command.add_option(
       "--max-context", args.max_context,
       context.T("positions to plan for (default: what is needed)",
@@ -136,7 +141,7 @@ StatusOr<engine::EngineOptions> OptionsFrom(const RunArgs& args,
   options.max_context = args.max_context > 0 ? args.max_context : needed;
   options.max_tokens_per_step = static_cast<int32_t>(std::clamp<int64_t>(
       args.tokens_per_step, 1, std::max<int64_t>(1, needed)));
-  options.speculative = args.speculative;
+  options.n_draft_tokens = args.speculative ? args.draft_tokens : 0;
   options.budget_bytes = args.memory_gib > 0
                              ? static_cast<size_t>(args.memory_gib * (1 << 30))
                              : AvailableBytes();

@@ -32,6 +32,7 @@ struct RunArgs {
   bool ignore_eos = false;
   std::vector<std::string> stops;  // strings that end the answer
   bool speculative = false;
+  int32_t draft_tokens = 1;  // a step, with speculative
   bool explain = false;
   int64_t max_context = 0;        // 0 = what the request needs
   int32_t tokens_per_step = 512;  // prefill chunk

@@ -35,7 +35,7 @@ engine::EngineOptions EngineOptionsFor(const ServeArgs& args,
   options.n_pages = (args.cache_tokens + kPageTokens - 1) / kPageTokens;
   options.max_tokens_per_step = args.tokens_per_step;
   options.prefill_tokens_per_step = args.prefill_per_step;
-  options.speculative = args.speculative;
+  options.n_draft_tokens = args.speculative ? args.draft_tokens : 0;
   options.budget_bytes =
       args.memory_gib > 0
           ? static_cast<size_t>(args.memory_gib * static_cast<double>(1 << 30))

@@ -123,6 +123,11 @@ void AddEngineOptions(CLI::App& command, ServeArgs& args,
   command.add_option("--numa", args.numa,
                      context.T("auto, off (default) or a node to run on",
                                "auto、off（默认）或要绑定的 NUMA 节点"));
+  command
+      .add_option("--draft-tokens", args.draft_tokens,
+                  context.T("tokens it drafts a step, 1 to 4 (default 1)",
+                            "每步起草的词元数，1 到 4（默认 1）"))
+      ->check(CLI::Range(1, static_cast<int>(engine::kMaxDraftTokens)));
 }
 
 }  // namespace

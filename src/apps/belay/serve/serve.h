@@ -35,6 +35,7 @@ struct ServeArgs {
   int64_t reserve_mib = 512;  // below it the memory guard acts
   bool speculative = false;
   std::string numa = "off";  // "auto", or the number of a node
+  int32_t draft_tokens = 1;  // a step, with speculative
 };
 
 // Adds every option to the command.

@@ -38,6 +38,7 @@ struct ChatArgs {
   engine::SamplingParams sampling;
   int64_t max_context = 0;
   bool speculative = false;
+  int32_t draft_tokens = 1;  // a step, with speculative
 };
 
 class ChatSession {
@@ -103,7 +104,7 @@ Status ChatSession::Open() {
       args_.max_context > 0
           ? args_.max_context
           : std::min(kDefaultContext, model_->config().max_positions);
-  options.speculative = args_.speculative;
+  options.n_draft_tokens = args_.speculative ? args_.draft_tokens : 0;
   options.budget_bytes = AvailableBytes();
   BELAY_ASSIGN_OR_RETURN(
       engine_,
@@ -249,6 +250,11 @@ void AddChat(CLI::App& app, Context& context) {
   command->add_flag("--speculative", args->speculative,
                     context.T("draft with the MTP head; same tokens, faster",
                               "用 MTP 头起草；词元相同，速度更快"));
+  command
+      ->add_option("--draft-tokens", args->draft_tokens,
+                   context.T("tokens it drafts a step, 1 to 4 (default 1)",
+                             "每步起草的词元数，1 到 4（默认 1）"))
+      ->check(CLI::Range(1, static_cast<int>(engine::kMaxDraftTokens)));
 }
 
 }  // namespace belay::apps
