@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # How the parts of the tree become targets.
 #
-#   belay_room(NAME [DEPS ...] [TEST_DEPS ...])
+#   belay_room(NAME [COLD] [DEPS ...] [TEST_DEPS ...])
 #     A folder under src/ (NAME is its path below src/, e.g. backends/ref).
 #     Every *.cc below it goes into the library belay_<NAME>, every *_test.cc
 #     into the test program <NAME>_test ("/" becomes "_" in both). Subfolders
@@ -9,9 +9,12 @@
 #     DEPS: rooms by path (base, backends/ref) or imported targets with "::".
 #     A new file needs no edit here, and no configure by hand.
 #
-#   belay_app(NAME OUTPUT program [DEPS ...])
+#     COLD: its speed does not matter, so that release builds spend less time
+#     on it (-O1).
+#
+#   belay_app(NAME OUTPUT program [DEPS ...] [HOT files ...])
 #     The same for a folder with a program: main.cc stays out of the library,
-#     so that the tests can use all the rest.
+#     so that the tests can use all the rest. COLD, but for the files of HOT.
 #
 #   belay_test(NAME LABEL label SOURCES ... [DEPS ...] [TIMEOUT seconds])
 #     A test program outside src/. Labels: unit, conformance, golden, cases,
@@ -94,9 +97,7 @@ function(belay_test_program TARGET LABEL TIMEOUT SOURCES LINK)
     ${LINK} belay_flags GTest::gtest_main GTest::gmock)
   # The code under test keeps its own level; of a test, the macros take the
   # compiler's time, and its own speed does not matter.
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${TARGET} PRIVATE -O1)
-  endif()
+  belay_cold(${TARGET})
   add_test(NAME ${TARGET} COMMAND ${TARGET}
            WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
   belay_test_properties(${TARGET} ${LABEL} ${TIMEOUT})
@@ -113,13 +114,22 @@ function(belay_test_properties NAME LABEL TIMEOUT)
 ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/test/ascend-log")
 endfunction()
 
+function(belay_cold TARGET)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${TARGET} PRIVATE -O1)
+  endif()
+endfunction()
+
 function(belay_room NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPS;TEST_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "COLD" "" "DEPS;TEST_DEPS")
   belay_check_arguments(${NAME} "${ARG_UNPARSED_ARGUMENTS}")
   string(REPLACE "/" "_" id "${NAME}")
   belay_sources(sources tests)
   belay_targets(deps ${ARG_DEPS})
   belay_library(belay_${id} "${sources}" "${deps}")
+  if(ARG_COLD)
+    belay_cold(belay_${id})
+  endif()
   if(tests)
     belay_targets(test_deps ${ARG_TEST_DEPS})
     belay_test_program(${id}_test unit 120 "${tests}"
@@ -128,13 +138,17 @@ function(belay_room NAME)
 endfunction()
 
 function(belay_app NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OUTPUT" "DEPS;TEST_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OUTPUT" "DEPS;TEST_DEPS;HOT")
   belay_check_arguments(${NAME} "${ARG_UNPARSED_ARGUMENTS}")
   string(REPLACE "/" "_" id "${NAME}")
   belay_sources(sources tests)
   list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/main.cc")
   belay_targets(deps ${ARG_DEPS})
   belay_library(belay_${id} "${sources}" "${deps}")
+  belay_cold(belay_${id})
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    set_source_files_properties(${ARG_HOT} PROPERTIES COMPILE_OPTIONS -O3)
+  endif()
   add_executable(${ARG_OUTPUT} "${CMAKE_CURRENT_SOURCE_DIR}/main.cc")
   target_link_libraries(${ARG_OUTPUT} PRIVATE belay_${id} belay_flags)
   if(tests)
