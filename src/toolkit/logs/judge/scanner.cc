@@ -14,6 +14,7 @@ constexpr uint64_t kBlockReach = 200;    // lines between parts of a block
 constexpr uint64_t kNeighbours = 5;      // lines that belong together
 constexpr int64_t kBlockGapUs = 60 * 1000000LL;
 constexpr int kTracebackLines = 400;
+constexpr uint64_t kNamesReach = 1000;
 
 // Plog lines of a level that tells no trouble; most lines of most plogs.
 bool IsQuiet(std::string_view line) {
@@ -168,7 +169,7 @@ void Scanner::TracebackLine(std::string_view message, const LineHead& head) {
   }
   if (message[0] == '[') {  // "[core.py:12] RuntimeError: ..."
     const size_t end = message.find("] ");
-    if (end == std::string_view::npos || end > 80) return;
+    if (end > 80) return;  // or there is none
     message.remove_prefix(end + 2);
     message.remove_prefix(
         std::min(message.find_first_not_of(' '), message.size()));
@@ -224,10 +225,13 @@ size_t Scanner::BlockFor(const LineHead& head) {
   return facts_.blocks.size() - 1;
 }
 
+// Counts it; of many alike only the first are kept, and cost time.
+bool Scanner::IsKept(const diag::Entry* entry) {
+  return ++facts_.counts[entry] <= kMaxEventsOfEntry;
+}
+
 void Scanner::AddEvent(Event event, const LineHead& head,
                        std::string_view line) {
-  uint64_t& count = facts_.counts[event.entry];
-  if (++count > kMaxEventsOfEntry) return;
   event.line = facts_.n_lines;
   event.text = TextOf(line);
   event.time = head.time;
@@ -259,6 +263,9 @@ void Scanner::AddContext(std::string_view line) {
     block.context += line.substr(0, kMaxTextBytes);
     block.context += '\n';
   }
+  // What names neither in so many lines does not do so later; looking costs
+  // more than everything else.
+  if (facts_.n_lines - block.first_line > kNamesReach) return;
   if (block.op.empty()) block.op = OperatorIn(line);
   if (block.blamed.empty()) block.blamed = BlamedIn(line);
 }
@@ -275,7 +282,8 @@ int Scanner::ScoreOf(const LineHead& head) const {
 void Scanner::Interesting(std::string_view line, const LineHead& own) {
   LineHead head = own;
   // torch_npu's "(PID:9, Device:3, RankID:3)" behind the head of an engine.
-  if (own.time && own.rank < 0 && line.find(", RankID:") != line.npos) {
+  if (own.time && own.rank < 0 && own.module.empty() &&
+      line.find(", RankID:") != line.npos) {
     head.rank = NumberBehind(line, ", RankID:");
     head.device = NumberBehind(line, ", Device:");
   }
@@ -321,6 +329,7 @@ void Scanner::Interesting(std::string_view line, const LineHead& own) {
     for (FoundCode& code : knowledge_.codes.Find(message, own.module)) {
       if (code.entry == nullptr) continue;
       is_explained = true;
+      if (!IsKept(code.entry)) continue;
       Event event;
       event.entry = code.entry;
       event.tier = TierOfCode(*code.entry, code.text);
@@ -333,6 +342,7 @@ void Scanner::Interesting(std::string_view line, const LineHead& own) {
     event.entry = knowledge_.catalogue.Find(rule->id);
     if (event.entry == nullptr) continue;  // a test holds the table
     is_explained = true;
+    if (!IsKept(event.entry)) continue;
     event.tier = TierOf(rule->id);
     event.is_weak = (rule->flags & Rule::kWeak) != 0 || IsCalm(own.level);
     event.needs_ascend = (rule->flags & Rule::kNeedsAscend) != 0;
@@ -364,7 +374,7 @@ void Scanner::SmiRow(std::string_view line, const LineHead& head) {
   facts_.has_ascend = true;
   Event event;
   event.entry = knowledge_.catalogue.Find("ISSUE-126");
-  if (event.entry == nullptr) return;
+  if (event.entry == nullptr || !IsKept(event.entry)) return;
   event.tier = TierOf(event.entry->id);
   AddEvent(std::move(event), head, line);
 }

@@ -46,6 +46,7 @@ class Scanner {
   void Interesting(std::string_view line, const LineHead& own);
   void SmiRow(std::string_view line, const LineHead& head);
   size_t BlockFor(const LineHead& head);
+  bool IsKept(const diag::Entry* entry);
   void AddEvent(Event event, const LineHead& head, std::string_view line);
   void AddSuspicious(int score, std::string_view line, const LineHead& head);
   void AddContext(std::string_view line);

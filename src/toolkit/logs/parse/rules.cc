@@ -382,8 +382,9 @@ void RuleSet::Find(std::string_view line, Found& found) const {
   PatternSet patterns;
   if (!matcher_[0].Find(line, patterns)) return;
   const auto test = [&](uint16_t pattern) { return patterns.test(pattern); };
-  for (size_t p = 0; p < patterns_.size(); ++p) {
-    if (!patterns.test(p)) continue;
+  // libstdc++'s own way from bit to bit: few of hundreds are set.
+  for (size_t p = patterns._Find_first(); p < patterns_.size();
+       p = patterns._Find_next(p)) {
     found.triggers |= triggers_[p];
     for (const uint16_t r : rules_with_[p]) {
       const Compiled& compiled = compiled_[r];
