@@ -12,9 +12,10 @@
 #     COLD: its speed does not matter, so that release builds spend less time
 #     on it (-O1).
 #
-#   belay_app(NAME OUTPUT program [DEPS ...] [HOT files ...])
+#   belay_app(NAME OUTPUT program [DEPS ...] [HOT files ...] [APART files ...])
 #     The same for a folder with a program: main.cc stays out of the library,
 #     so that the tests can use all the rest. COLD, but for the files of HOT.
+#     APART: see belay_unity.
 #
 #   belay_test(NAME LABEL label SOURCES ... [DEPS ...] [TIMEOUT seconds])
 #     A test program outside src/. Labels: unit, conformance, golden, cases,
@@ -98,6 +99,7 @@ function(belay_test_program TARGET LABEL TIMEOUT SOURCES LINK)
   # The code under test keeps its own level; of a test, the macros take the
   # compiler's time, and its own speed does not matter.
   belay_cold(${TARGET})
+  belay_pch(${TARGET} test)
   add_test(NAME ${TARGET} COMMAND ${TARGET}
            WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
   belay_test_properties(${TARGET} ${LABEL} ${TIMEOUT})
@@ -129,6 +131,9 @@ function(belay_room NAME)
   belay_library(belay_${id} "${sources}" "${deps}")
   if(ARG_COLD)
     belay_cold(belay_${id})
+    belay_pch(belay_${id} cold)
+  elseif(sources)
+    belay_pch(belay_${id} room)
   endif()
   if(tests)
     belay_targets(test_deps ${ARG_TEST_DEPS})
@@ -138,7 +143,7 @@ function(belay_room NAME)
 endfunction()
 
 function(belay_app NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OUTPUT" "DEPS;TEST_DEPS;HOT")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OUTPUT" "DEPS;TEST_DEPS;HOT;APART")
   belay_check_arguments(${NAME} "${ARG_UNPARSED_ARGUMENTS}")
   string(REPLACE "/" "_" id "${NAME}")
   belay_sources(sources tests)
@@ -146,8 +151,12 @@ function(belay_app NAME)
   belay_targets(deps ${ARG_DEPS})
   belay_library(belay_${id} "${sources}" "${deps}")
   belay_cold(belay_${id})
+  belay_pch(belay_${id} app)
+  belay_unity(belay_${id} ${ARG_APART})
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    set_source_files_properties(${ARG_HOT} PROPERTIES COMPILE_OPTIONS -O3)
+    set_source_files_properties(${ARG_HOT} PROPERTIES
+      COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON
+      SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   add_executable(${ARG_OUTPUT} "${CMAKE_CURRENT_SOURCE_DIR}/main.cc")
   target_link_libraries(${ARG_OUTPUT} PRIVATE belay_${id} belay_flags)

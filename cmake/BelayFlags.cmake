@@ -31,8 +31,12 @@ endif()
 
 find_program(BELAY_CCACHE ccache)
 if(BELAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER "${BELAY_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${BELAY_CCACHE}")
+  # A first build is not preprocessed twice (depend); precompiled headers are
+  # compared by their content (what GCC's own check holds true).
+  set(launcher "${CMAKE_COMMAND}" -E env CCACHE_DEPEND=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros "${BELAY_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 add_library(belay_flags INTERFACE)

@@ -303,6 +303,8 @@ def check_cmake(tree, path, text):
         for word in words[1:]:
             if word in ("DEPS", "TEST_DEPS"):
                 in_test = word == "TEST_DEPS"
+            elif word == "COLD":
+                continue
             elif "::" not in word and room is not None and (
                     not tree.layers.may_include(listed, room, word, in_test)):
                 tree.add(path, line, "layers",

@@ -134,7 +134,7 @@ class TreeTest(unittest.TestCase):
     def test_cmake_dependency_upwards(self):
         self.write("src/tensor/CMakeLists.txt",
                    "# SPDX-License-Identifier: Apache-2.0\n"
-                   "belay_room(tensor DEPS base ops absl::status)\n")
+                   "belay_room(tensor COLD DEPS base ops absl::status)\n")
         self.assert_found("src/tensor/CMakeLists.txt:2", "layers")
 
     # Size.

@@ -107,7 +107,7 @@ TEST_P(DemoTest, Speculative) {
   const engine::EngineStats stats = Answer({.n_slots = 4,
                                             .max_tokens_per_step = 64,
                                             .max_context = 1024,
-                                            .speculative = true});
+                                            .n_draft_tokens = 1});
   ASSERT_GT(stats.n_drafts, 0);
   const double acceptance = static_cast<double>(stats.n_accepted) /
                             static_cast<double>(stats.n_drafts);
