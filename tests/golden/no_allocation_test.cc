@@ -120,11 +120,12 @@ class NoAllocationTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(NoAllocationTest, Decode) {
   TestModel model("data/demo", {.backend = "cpu"});
-  auto engine = Value(engine::Engine::Create(model.parts<engine::EngineParts>(),
-                                             {.n_slots = 1,
-                                              .max_tokens_per_step = 64,
-                                              .max_context = 1200,
-                                              .n_draft_tokens = GetParam() ? 3 : 0}));
+  auto engine =
+      Value(engine::Engine::Create(model.parts<engine::EngineParts>(),
+                                   {.n_slots = 1,
+                                    .max_tokens_per_step = 64,
+                                    .max_context = 1200,
+                                    .n_draft_tokens = GetParam() ? 3 : 0}));
   Value(engine->Submit(MakeRequest(model, 100, 0)));
   Prefill(*engine, 100);
   ExpectNoneInDecode(*engine);
@@ -132,11 +133,12 @@ TEST_P(NoAllocationTest, Decode) {
 
 TEST_P(NoAllocationTest, MixedBatch) {
   TestModel model("data/demo", {.backend = "cpu"});
-  auto engine = Value(engine::Engine::Create(model.parts<engine::EngineParts>(),
-                                             {.n_slots = 3,
-                                              .max_tokens_per_step = 16,
-                                              .max_context = 1200,
-                                              .n_draft_tokens = GetParam() ? 3 : 0}));
+  auto engine =
+      Value(engine::Engine::Create(model.parts<engine::EngineParts>(),
+                                   {.n_slots = 3,
+                                    .max_tokens_per_step = 16,
+                                    .max_context = 1200,
+                                    .n_draft_tokens = GetParam() ? 3 : 0}));
   Value(engine->Submit(MakeRequest(model, 110, 0)));
   Value(engine->Submit(MakeRequest(model, 20, 0.8f)));
   Prefill(*engine, 130);

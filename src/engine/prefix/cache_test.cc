@@ -67,8 +67,8 @@ TEST_F(PrefixCacheTest, LeavesAtLeastOneTokenToCompute) {
 // The next turn of a chat: prompt, answer and a new question.
 TEST_F(PrefixCacheTest, AnswersArePrefixesToo) {
   for (const bool speculative : {false, true}) {
-    const auto engine =
-        MakeWith(8, {.max_context = 1024, .n_draft_tokens = speculative ? 1 : 0});
+    const auto engine = MakeWith(
+        8, {.max_context = 1024, .n_draft_tokens = speculative ? 1 : 0});
     Tokens prompt = Prompt(100);
     prompt = Concat(prompt, Ask(*engine, prompt, 300).tokens);
     prompt = Concat(prompt, Prompt(20, 3));
