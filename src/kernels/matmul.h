@@ -32,7 +32,7 @@ inline constexpr int64_t kMatMulRows = 4;
 inline constexpr int64_t kTaskRows = 16;
 
 // What any kernel may use as scratch, whatever the width.
-inline constexpr size_t kMinPanelBytes = size_t{64} << 10;
+inline constexpr size_t kMinPanelBytes = size_t{80} << 10;
 
 struct MatMulArgs {
   const WeightView* weight = nullptr;

@@ -264,7 +264,7 @@ std::vector<float> RowOf(const std::vector<float>& y, int64_t t, int64_t n) {
 
 // A token's bits do not depend on its company, nor on its place.
 void CheckIndependence(const MatMulKernel& kernel, const TestWeight& weight) {
-  constexpr int64_t kTokens = 15;
+  constexpr int64_t kTokens = 35;
   const Packed w(kernel, weight.view);
   const int64_t n_cols = w.view.n_cols;
   const int64_t n_rows = w.view.n_rows;
@@ -325,6 +325,29 @@ TEST(MatMulTest, PiecesAreEqual) {
     const TestWeight w = MakeWeight(c.kind, c.n_rows, c.n_cols);
     CheckPieces(F32MatMul(), w);
     if (const MatMulKernel* bf16 = Bf16MatMul(w.view)) CheckPieces(*bf16, w);
+  }
+}
+
+// Scales that a decoded panel takes, and scales that it cannot: many tokens
+// give the bits of one.
+TEST(MatMulTest, ScalesOfFp4MayLieFarApart) {
+  TestWeight w = MakeWeight(WeightKind::kFp4, 80, 512);
+  const MatMulKernel* bf16 = Bf16MatMul(w.view);
+  if (bf16 == nullptr) GTEST_SKIP() << "no BF16 dot product on this CPU";
+  constexpr int64_t kTokens = 24;
+  const std::vector<float> x =
+      RandomFloats(static_cast<size_t>(kTokens * w.view.n_cols), 3);
+  for (const auto& [first, span] : {std::pair{97, 61}, std::pair{60, 130}}) {
+    std::mt19937 rng(11);
+    for (uint8_t& code : w.scale_code) {
+      code = static_cast<uint8_t>(first + rng() % static_cast<uint32_t>(span));
+    }
+    const Packed packed(*bf16, w.view);
+    const std::vector<float> all = Multiply(*bf16, packed.view, x, {kTokens});
+    for (int64_t t = 0; t < kTokens; ++t) {
+      ASSERT_EQ(RowOf(all, t, w.view.n_rows),
+                Multiply(*bf16, packed.view, RowOf(x, t, w.view.n_cols), {1}));
+    }
   }
 }
 

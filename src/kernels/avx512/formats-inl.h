@@ -20,6 +20,8 @@ struct Bf16Products {
   using Part = __m512;
   using Operand = __m512bh;
   static constexpr int64_t kXBlockBytes = 256;
+  static constexpr bool kStreams = true;
+  static constexpr int kGroupTokens = 8;
 
   static inline __attribute__((always_inline)) Part Start(const std::byte*,
                                                           int) {
@@ -27,6 +29,13 @@ struct Bf16Products {
   }
   static inline __attribute__((always_inline)) Operand FromUnit(__m512i unit) {
     return reinterpret_cast<__m512bh>(unit);
+  }
+  // For a panel: whether it can hold the scales of these parts, the
+  // scale of vector v of 16 rows, counted over the parts, and its use.
+  static inline bool CanScale(const std::byte*, int64_t) { return true; }
+  static inline int PartScale(const std::byte*, int64_t) { return 0; }
+  static inline __attribute__((always_inline)) Operand Scaled(Operand w, int) {
+    return w;
   }
   static inline __attribute__((always_inline)) Part Dot(Part part, Operand w,
                                                         Operand x) {
@@ -65,6 +74,7 @@ struct E4m3Table {
 };
 
 struct Fp8 : Bf16Products {
+  static constexpr int64_t kPanelTokens = 128;
   static constexpr E4m3Table kTable = {};
   static constexpr int kStepUnits = 2;
   static constexpr int kSteps = 32;
@@ -111,6 +121,7 @@ struct E2m1Table {
 };
 
 struct Fp4 : Bf16Products {
+  static constexpr int64_t kPanelTokens = 16;
   static constexpr E2m1Table kTable = {};
   static constexpr int kStepUnits = 4;
   static constexpr int kSteps = 16;
@@ -135,6 +146,43 @@ struct Fp4 : Bf16Products {
     w[3] = look_up(_mm512_srli_epi16(words, 12));
   }
 
+  // A scale is a power of two: it moves the exponents of the weights, which are
+  // 2^-1 to 2^2, exactly. With 2^-30 to 2^30 every product that has an
+  // activation of 2^-94 or more stays a normal number, and the official rule
+  // makes none below 2^-32; then scaling first or last gives the same bits.
+  static inline bool CanScale(const std::byte* codes, int64_t n) {
+    __mmask64 outside = 0;
+    for (int64_t i = 0; i < n; i += 64) {
+      const __mmask64 lanes =
+          n - i < 64 ? (uint64_t{1} << (n - i)) - 1 : ~uint64_t{0};
+      const __m512i from_low =
+          _mm512_sub_epi8(_mm512_maskz_loadu_epi8(lanes, codes + i),
+                          _mm512_set1_epi8(127 - 30));
+      outside |=
+          _mm512_mask_cmpgt_epu8_mask(lanes, from_low, _mm512_set1_epi8(60));
+    }
+    return outside == 0;
+  }
+  static inline __m512i PartScale(const std::byte* codes, int64_t v) {
+    const __m512i lanes = _mm512_sub_epi32(
+        _mm512_cvtepu8_epi32(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + v * 16))),
+        _mm512_set1_epi32(127));
+    // Both numbers of a pair; the mask keeps the lower one's sign out of the
+    // upper.
+    return _mm512_or_si512(_mm512_slli_epi32(lanes, 23),
+                           _mm512_and_si512(_mm512_slli_epi32(lanes, 7),
+                                            _mm512_set1_epi32(0xffff)));
+  }
+  static inline __attribute__((always_inline)) Operand Scaled(Operand w,
+                                                              __m512i scale) {
+    const auto bits = reinterpret_cast<__m512i>(w);
+    const __mmask32 some =
+        _mm512_test_epi16_mask(bits, _mm512_set1_epi16(0x7fff));
+    return reinterpret_cast<__m512bh>(
+        _mm512_mask_add_epi16(bits, some, bits, scale));
+  }
+
   // e8m0 codes of 16 rows as float32: their exponents; code 0 is the subnormal
   // 2^-127.
   static inline __m512 Scale(const std::byte* codes) {
@@ -146,6 +194,7 @@ struct Fp4 : Bf16Products {
 };
 
 struct Bf16 : Bf16Products {
+  static constexpr int64_t kPanelTokens = 0;
   static constexpr int kStepUnits = 1;
   static constexpr int kSteps = 64;
   static constexpr int kParts = 1;

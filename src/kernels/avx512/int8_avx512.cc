@@ -38,6 +38,9 @@ struct Int8Products {
   using Operand = __m512i;
   static constexpr int kParts = static_cast<int>(kPartsOfBlock);
   static constexpr int64_t kXBlockBytes = kXBytes;
+  static constexpr bool kStreams = true;
+  static constexpr int kGroupTokens = 8;
+  static constexpr int64_t kPanelTokens = 0;
 
   static inline __attribute__((always_inline)) Part Start(const std::byte* x,
                                                           int p) {

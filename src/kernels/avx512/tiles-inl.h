@@ -9,8 +9,9 @@
 // whatever the rows and the tokens that are under way with it: they agree bit
 // for bit.
 //
-// Codes are decoded again for each group of tokens: the decoding runs beside
-// the products, on other ports, and costs less than a panel of decoded weights.
+// For few tokens codes are decoded in registers, again for each group of them:
+// that runs beside the products, mostly on other ports. For many a block is
+// decoded once, to a panel in the first-level cache (Decoded).
 //
 // A format has
 //   Part, Operand    registers of sums and of decoded codes
@@ -22,6 +23,8 @@
 //   kOuterScale      whether WeightView::scale counts
 //   kVectorBytes     of 16 rows of a block
 //   kXBlockBytes     of a block in a packed row of x
+//   kPanelTokens     tokens from which a panel pays; 0: never
+//   kGroupTokens     tokens that share a decoded step at most
 //   Decode, FromUnit, Dot, Start, AddPart, and Scale with kScaleBytes
 #ifndef BELAY_KERNELS_AVX512_TILES_INL_H_
 #define BELAY_KERNELS_AVX512_TILES_INL_H_
@@ -39,7 +42,10 @@ constexpr int kTileVectors = static_cast<int>(kPackRows / kPackLanes);
 constexpr int kMaxTokens = 8;
 // Tokens whose sums are in memory at a time: in the second-level cache.
 constexpr int64_t kChunkTokens = 256;
-static_assert(kChunkTokens * kTileVectors * 64 <= kMinPanelBytes);
+// Operands of a decoded block.
+constexpr int64_t kPanelVectors = kPackCols / 2 * kTileVectors;
+static_assert((kChunkTokens * kTileVectors + kPanelVectors) * 64 <=
+              kMinPanelBytes);
 
 // Bytes by which codes are asked for ahead of their use, into the second-level
 // cache: the first level can wait for few lines at a time.
@@ -74,6 +80,7 @@ inline Tile TileAt(const WeightView& w, int64_t index) {
 // One block of a tile.
 struct Block {
   const std::byte* codes;
+  const std::byte* scales;  // of the parts, where they have some
   int64_t width;
   float scale[kTileVectors];  // 1 where the weight has none of its own
 };
@@ -82,6 +89,7 @@ template <class Format>
 Block BlockAt(const WeightView& w, const Tile& tile, int64_t index) {
   Block block = {};
   block.codes = tile.codes + index * tile.width * Format::kVectorBytes;
+  block.scales = block.codes + Format::kSteps * 64 * tile.width;
   block.width = tile.width;
   if constexpr (Format::kOuterScale) {
     const int64_t at = index * kPackCols / w.block_cols;
@@ -99,14 +107,63 @@ inline __attribute__((always_inline)) __m512 ScaleOf(const Block& block,
   if constexpr (Format::kScaleBytes == 0) {
     return _mm512_set1_ps(block.scale[v]);
   } else {
-    const std::byte* scales = block.codes + Format::kSteps * 64 * block.width;
-    const __m512 lanes = Format::Scale(
-        scales + (part * block.width + v) * kPackLanes * Format::kScaleBytes);
+    const __m512 lanes =
+        Format::Scale(block.scales + (part * block.width + v) * kPackLanes *
+                                         Format::kScaleBytes);
     if constexpr (Format::kOuterScale) {
       return _mm512_mul_ps(lanes, _mm512_set1_ps(block.scale[v]));
     }
     return lanes;
   }
+}
+
+// A format whose block has been decoded: as bf16 weights lie, a unit a step.
+// Scales of parts that are powers of two are in the weights already.
+template <class Format>
+struct Decoded : Format {
+  static constexpr int kStepUnits = 1;
+  static constexpr int kSteps = Format::kSteps * Format::kStepUnits;
+  static constexpr int kScaleBytes = 0;
+  static constexpr bool kStreams = false;
+  static constexpr int kGroupTokens = Format::kParts > 1 ? 6 : 8;
+
+  inline __attribute__((always_inline)) void Decode(
+      const std::byte* p, typename Format::Operand (&w)[kStepUnits]) const {
+    w[0] = Format::FromUnit(_mm512_load_si512(p));
+  }
+  static inline __attribute__((always_inline)) void AddPart(
+      typename Format::Part part, __m512 scale, const std::byte* x, int p,
+      __m512* sum) {
+    if constexpr (Format::kScaleBytes > 0) {
+      *sum = _mm512_add_ps(part, *sum);
+    } else {
+      Format::AddPart(part, scale, x, p, sum);
+    }
+  }
+};
+
+// The block with its codes decoded to `panel` [units, width].
+template <class Format>
+Block DecodeBlock(const Format& format, Block block, std::byte* panel) {
+  const std::byte* codes = block.codes;
+  auto* out = reinterpret_cast<typename Format::Operand*>(panel);
+  for (int p = 0; p < Format::kParts; ++p) {
+    for (int64_t v = 0; v < block.width; ++v) {
+      const auto scale = format.PartScale(block.scales, p * block.width + v);
+      for (int64_t s = 0; s < Format::kSteps / Format::kParts; ++s) {
+        typename Format::Operand w[Format::kStepUnits];
+        format.Decode(codes + (s * block.width + v) * 64, w);
+        for (int64_t j = 0; j < Format::kStepUnits; ++j) {
+          out[(s * Format::kStepUnits + j) * block.width + v] =
+              format.Scaled(w[j], scale);
+        }
+      }
+    }
+    codes += Format::kSteps / Format::kParts * block.width * 64;
+    out += Format::kSteps / Format::kParts * Format::kStepUnits * block.width;
+  }
+  block.codes = panel;
+  return block;
 }
 
 // Tokens [token, token + n) from some block of columns on, and their sums
@@ -157,7 +214,8 @@ void MultiplyCodes(const Format& format, const Block& block, int64_t v,
   const std::byte* ahead =
       block.codes + v * Format::kSteps * 64 +
       (kV == kTileVectors ? kAhead : block.width * Format::kVectorBytes);
-  if constexpr (kV == kTileVectors && Format::kScaleBytes > 0) {
+  if constexpr (Format::kStreams && kV == kTileVectors &&
+                Format::kScaleBytes > 0) {
     // What the steps below leave out: as many bytes as the scales are.
     constexpr int64_t kCodeBytes = int64_t{kV} * Format::kSteps * 64;
     constexpr int64_t kBytes = int64_t{kV} * Format::kVectorBytes;
@@ -172,7 +230,9 @@ void MultiplyCodes(const Format& format, const Block& block, int64_t v,
     // format, and through memory some of them.
 #pragma GCC unroll 8
     for (int s = 0; s < kSteps; ++s) {
-      for (int64_t i = 0; i < kV; ++i) Prefetch(ahead + i * 64);
+      if constexpr (Format::kStreams) {
+        for (int64_t i = 0; i < kV; ++i) Prefetch(ahead + i * 64);
+      }
       AddStep<Format, kV, kT>(format, codes, tokens.x,
                               (p * kSteps + s) * Format::kStepUnits, part);
       codes += block.width * 64;
@@ -188,6 +248,41 @@ void MultiplyCodes(const Format& format, const Block& block, int64_t v,
   }
 }
 
+// The same for a panel whose parts need no scale: the sums stay in registers.
+template <class Format, int kV, int kT>
+void MultiplyPanel(const Format& format, const Block& block, int64_t v,
+                   const Tokens& tokens) {
+  constexpr int kSteps = Format::kSteps / Format::kParts;
+  const std::byte* codes = block.codes + v * 64;
+  __m512 sums[kV][kT];
+  for (int i = 0; i < kV; ++i) {
+    for (int64_t t = 0; t < kT; ++t) {
+      sums[i][t] = tokens.sums[t * kTileVectors + v + i];
+    }
+  }
+  for (int p = 0; p < Format::kParts; ++p) {
+    Parts<Format, kV, kT> part;
+    for (auto& row : part) {
+      for (auto& lanes : row) lanes = _mm512_setzero_ps();
+    }
+#pragma GCC unroll 4
+    for (int s = 0; s < kSteps; ++s) {
+      AddStep<Format, kV, kT>(format, codes, tokens.x, p * kSteps + s, part);
+      codes += block.width * 64;
+    }
+    for (int i = 0; i < kV; ++i) {
+      for (int t = 0; t < kT; ++t) {
+        sums[i][t] = _mm512_add_ps(part[i][t], sums[i][t]);
+      }
+    }
+  }
+  for (int i = 0; i < kV; ++i) {
+    for (int64_t t = 0; t < kT; ++t) {
+      tokens.sums[t * kTileVectors + v + i] = sums[i][t];
+    }
+  }
+}
+
 // Vectors of a tile.
 struct Range {
   int64_t begin;
@@ -199,6 +294,14 @@ struct Range {
 template <class Format, int kT>
 void MultiplyBlock(const Format& format, const Block& block, Range range,
                    const Tokens& tokens) {
+  if constexpr (Format::kGroupTokens < kMaxTokens) {
+    int64_t v = range.begin;
+    for (; v + 2 <= range.end; v += 2) {
+      MultiplyPanel<Format, 2, kT>(format, block, v, tokens);
+    }
+    if (v < range.end) MultiplyPanel<Format, 1, kT>(format, block, v, tokens);
+    return;
+  }
   constexpr int kV = kT <= (Format::kStepUnits <= 2 ? 4 : 2) ? 4 : 2;
   int64_t v = range.begin;
   for (; v + kV <= range.end; v += kV) {
@@ -278,17 +381,34 @@ inline void StoreTile(const MatMulArgs& a, int64_t index, Range range,
   }
 }
 
+// Codes to ask for beside the products.
+struct Ahead {
+  const std::byte* codes = nullptr;
+  int64_t bytes = 0;
+};
+
 // A chunk times one block, in groups of even sizes.
 template <class Format>
 void MultiplyTokens(const MatMulArgs& a, const Format& format,
-                    const Block& block, Range range, const Chunk& chunk) {
-  const int64_t n_groups = (chunk.n + kMaxTokens - 1) / kMaxTokens;
+                    const Block& block, Range range, const Chunk& chunk,
+                    Ahead ahead) {
+  const int64_t n_groups =
+      (chunk.n + Format::kGroupTokens - 1) / Format::kGroupTokens;
   int64_t t = 0;
   for (int64_t i = 0; i < n_groups; ++i) {
     const int64_t end = chunk.n * (i + 1) / n_groups;
     const std::byte* x[kMaxTokens];
     for (int64_t j = t; j < end; ++j) {
       x[j - t] = PackedX(a, chunk.token + j) + chunk.x_offset;
+    }
+    // The codes that the stream will bring next: a few lines at a time, since
+    // many at once would hold up the loads.
+    if constexpr (!Format::kStreams) {
+      const int64_t lines = ahead.bytes / 64;
+      for (int64_t l = lines * i / n_groups; l < lines * (i + 1) / n_groups;
+           ++l) {
+        Prefetch(ahead.codes + l * 64);
+      }
     }
     kMultiply<Format>[end - t - 1](format, block, range,
                                    {x, chunk.sums + t * kTileVectors});
@@ -310,8 +430,20 @@ void RunTile(const MatMulArgs& a, const Format& format, int64_t index,
   const int64_t n_blocks = (a.weight->n_cols + kPackCols - 1) / kPackCols;
   for (int64_t b = 0; b < n_blocks; ++b) {
     chunk.x_offset = b * Format::kXBlockBytes;
-    MultiplyTokens(a, format, BlockAt<Format>(*a.weight, tile, b), range,
-                   chunk);
+    const Block block = BlockAt<Format>(*a.weight, tile, b);
+    const int64_t n_scales = tile.width * kPackLanes * Format::kParts;
+    if constexpr (Format::kPanelTokens > 0) {
+      if (chunk.n >= Format::kPanelTokens &&
+          Format::CanScale(block.scales, n_scales)) {
+        std::byte* panel = a.panel + kChunkTokens * kTileVectors * 64;
+        MultiplyTokens(
+            a, Decoded<Format>(), DecodeBlock<Format>(format, block, panel),
+            range, chunk,
+            {block.codes + kAhead, block.width * Format::kVectorBytes});
+        continue;
+      }
+    }
+    MultiplyTokens(a, format, block, range, chunk, Ahead());
   }
   StoreTile(a, index, range, chunk);
 }
