@@ -21,6 +21,10 @@
 #     A test program outside src/. Labels: unit, conformance, golden, cases,
 #     e2e, long. `make test` runs all but long.
 #
+#   belay_on_cannsim(TARGET)
+#     A test program that runs on the stand-in for CANN: its libraries are built
+#     first, and BELAY_CANNSIM is the folder of the toolkit.
+#
 #   belay_fuzzer(NAME SOURCES ... [DEPS ...] [CORPUS folder])
 #     A libFuzzer program, built by the target `fuzzers`; elsewhere than in the
 #     fuzz preset it becomes a test that runs the files of its corpus once
@@ -179,6 +183,13 @@ function(belay_test NAME)
   belay_targets(deps ${ARG_DEPS})
   belay_test_program(${NAME} ${ARG_LABEL} ${ARG_TIMEOUT} "${ARG_SOURCES}"
                      "${deps}")
+endfunction()
+
+function(belay_on_cannsim TARGET)
+  target_compile_definitions(${TARGET} PRIVATE
+    BELAY_CANNSIM="${CMAKE_BINARY_DIR}/cannsim")
+  add_dependencies(${TARGET} ascendcl nnopbase opapi cust_opapi_A2
+    cust_opapi_A3 cust_opapi_A5 cannsim_data)
 endfunction()
 
 function(belay_fuzzer NAME)

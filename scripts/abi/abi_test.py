@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ABI check refuses wrong headers; headers compile alone, in C and C++.
 
-    abi_test.py --abi DIR --headers DIR --aclnnop DIR --cc CC --cxx CXX
+    abi_test.py --abi DIR --headers DIR --aclnnop DIR --api DIR --cc CC --cxx CXX
 """
 
 import argparse
@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import make_api_check  # noqa: E402 (needs the line above)
 import make_check  # noqa: E402 (needs the line above)
 import manifest  # noqa: E402
 
@@ -35,6 +36,19 @@ MUTATIONS = [
      "typedef int64_t aclnnStatus;"),
     ("aclnnop/aclnn_matmul.h", "const aclTensor* self,",
      "const aclScalar* self,"),
+]
+
+# The same for our own declarations in src/cann_api/abi.
+API_MUTATIONS = [
+    ("types.h", "ACL_BF16 = 27", "ACL_BF16 = 28"),
+    ("types.h", "using aclnnStatus = int32_t;", "using aclnnStatus = long;"),
+    ("codes.h", "X(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, 507046)",
+     "X(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, 507047)"),
+    ("functions.h", "aclError(void**, size_t, aclrtMemMallocPolicy)",
+     "aclError(void**, uint32_t, aclrtMemMallocPolicy)"),
+    ("operators.h", "X(Neg, (const aclTensor*, aclTensor*))",
+     "X(Neg, (const aclTensor*, aclTensor*, bool))"),
+    ("operators.h", "X(Neg, ", "X(NegNoSuchThing, "),
 ]
 
 
@@ -83,6 +97,39 @@ def test_mutations(compiler, args, tree):
     return faults
 
 
+def test_api(compiler, args, scratch):
+    """Our declarations fit, and a slip in them does not."""
+    tree = scratch / "api"
+    folder = tree / "cann_api" / "abi"
+    shutil.copytree(args.api, folder)
+    abi = manifest.Manifest(args.abi)
+
+    def accepts():
+        texts = {name: (folder / name).read_text()
+                 for name in make_api_check.HEADERS}
+        try:
+            return compiler.accepts(make_api_check.generate(abi, texts), "c++",
+                                    tree)
+        except make_api_check.Unknown as unknown:
+            return False, str(unknown)
+
+    accepted, why = accepts()
+    if not accepted:
+        return [f"our declarations are refused:\n{why[:2000]}"]
+    faults = []
+    for name, right, wrong in API_MUTATIONS:
+        path = folder / name
+        good = path.read_text()
+        if right not in good:
+            faults.append(f"{name}: '{right}' is not there any more")
+            continue
+        path.write_text(good.replace(right, wrong, 1))
+        if accepts()[0]:
+            faults.append(f"{name}: '{wrong}' was not noticed")
+        path.write_text(good)
+    return faults
+
+
 def test_headers(compiler, tree):
     """Each header first, then all together, in both languages."""
     names = sorted(p.relative_to(tree).as_posix() for p in tree.rglob("*.h"))
@@ -107,7 +154,8 @@ def test_headers(compiler, tree):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name in ("--abi", "--headers", "--aclnnop", "--cc", "--cxx"):
+    for name in ("--abi", "--headers", "--aclnnop", "--api", "--cc",
+                 "--cxx"):
         parser.add_argument(name, required=True)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -116,6 +164,7 @@ def main():
         tree = toolkit(args, scratch)
         faults = test_headers(compiler, tree)
         faults += test_mutations(compiler, args, tree)
+        faults += test_api(compiler, args, scratch)
     for fault in faults:
         print(f"abi_test: {fault}")
     print(f"abi_test: {len(faults)} faults")

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/error_ids.h"
+#include "base/error_ids_cann.h"
 #include "base/error_ids_toolkit.h"
 #include "base/file.h"
 #include "diag/catalogue_parse.h"
@@ -41,6 +42,7 @@ std::vector<ErrorId> CodeIds() {
 #define BELAY_ADD_ID(name, text, code) ids.push_back(name);
   BELAY_ERROR_IDS(BELAY_ADD_ID)
   BELAY_TOOLKIT_ERROR_IDS(BELAY_ADD_ID)
+  BELAY_CANN_ERROR_IDS(BELAY_ADD_ID)
 #undef BELAY_ADD_ID
   return ids;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `belay doctor`: the command line of toolkit/doctor.
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,7 +12,9 @@
 #include "apps/belay/doctor/machine.h"
 #include "base/error_ids.h"
 #include "base/file.h"
+#include "cann_api/api.h"
 #include "toolkit/doctor/doctor.h"
+#include "toolkit/doctor/hello/hello.h"
 #include "toolkit/doctor/machine/recorded.h"
 #include "toolkit/doctor/report/report.h"
 
@@ -34,6 +37,9 @@ struct DoctorArgs {
   std::vector<std::string> peers;
   std::string record;
   std::string fix_script;
+  bool hello = false;
+  int device = 0;
+  int timeout_seconds = 30;
 };
 
 StatusOr<std::unique_ptr<doctor::Machine>> Open(const DoctorArgs& args) {
@@ -58,7 +64,29 @@ void PrintDifferences(const std::vector<doctor::Difference>& differences,
   }
 }
 
+// One operator on the device instead of all that can be seen from outside.
+StatusOr<ExitCode> SayHello(const DoctorArgs& args, const Context& context) {
+  doctor::HelloOptions options;
+  options.libraries = cann_api::OptionsFrom([](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  });
+  options.start.device = args.device;
+  options.timeout_ms = 1000 * args.timeout_seconds;
+  options.start.ready_timeout_ms = options.timeout_ms;
+  const doctor::HelloReport report = doctor::Hello(options);
+  if (context.json) {
+    PrintJson(context,
+              doctor::HelloToJson(report, context.catalogue, context.lang));
+  } else {
+    context.out << doctor::HelloToText(report, context.catalogue,
+                                       context.out_style);
+  }
+  return report.status.ok() ? ExitCode::kOk : ExitCode::kFindings;
+}
+
 StatusOr<ExitCode> Doctor(const DoctorArgs& args, const Context& context) {
+  if (args.hello) return SayHello(args, context);
   // The context's own catalogue holds the errors only.
   BELAY_ASSIGN_OR_RETURN(const diag::Catalogue catalogue,
                          diag::Catalogue::LoadEmbedded());
@@ -127,7 +155,8 @@ void AddDoctor(CLI::App& app, Context& context) {
                           "检查并评判本机环境"),
        .example = "belay doctor\nbelay doctor --scope host,cann --json\n"
                   "belay doctor --record machine.tar.zst\n"
-                  "belay doctor --from machine.tar.zst --fix-script fix.sh"},
+                  "belay doctor --from machine.tar.zst --fix-script fix.sh\n"
+                  "belay doctor --hello --device 0"},
       [args, &context] { return Doctor(*args, context); });
   command->add_option("--scope", args->scope,
                       context.T("host, container, cann, python, network, "
@@ -160,6 +189,20 @@ void AddDoctor(CLI::App& app, Context& context) {
                       context.T("write the commands as a script, all of them "
                                 "commented out",
                                 "把处理命令写成脚本，全部注释掉"));
+  command->add_flag(
+      "--hello", args->hello,
+      context.T("only run one small operator on the device, and time each step "
+                "of the start",
+                "仅在设备上运行一个小算子，并为启动的每一步计时"));
+  command->add_option("--device", args->device,
+                      context.T("number of the device for --hello (default 0)",
+                                "--hello 使用的设备号（默认 0）"));
+  command
+      ->add_option("--timeout", args->timeout_seconds,
+                   context.T("seconds that --hello waits for the device "
+                             "(default 30)",
+                             "--hello 等待设备的秒数（默认 30）"))
+      ->check(CLI::Range(1, 3600));
   AddJsonFlag(*command, context);
 }
 
