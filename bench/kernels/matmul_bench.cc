@@ -98,8 +98,8 @@ std::byte* PackedCodes(WeightKind kind) {
   const bool fp4 = kind == WeightKind::kFp4;
   constexpr size_t kValues = kernels::kPackRows * kernels::kPackCols;
   const size_t codes = fp4 ? kValues / 2 : kValues;
-  const size_t scales = kValues / 32 * (fp4 ? 1 : 2);
-  if (!fp4 && kind != WeightKind::kInt8) return to;
+  const size_t scales = fp4 ? kValues / 32 : kValues / 128 * 2;
+  if (!fp4 && kind != WeightKind::kInt8Wide) return to;
   for (size_t at = 0; at + codes + scales <= kStreamBytes;
        at += codes + scales) {
     std::memset(to + at + codes, fp4 ? 126 : 0x2e, scales);

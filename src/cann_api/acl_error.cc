@@ -43,8 +43,8 @@ const ErrorId& IdOf(int code) {
       break;
   }
   if (code >= 507000 && code < 508000) return kCannDeviceFault;
-  const bool phase1 = (code >= 161000 && code < 162000) ||
-                      (code >= 561000 && code < 562000);
+  const bool phase1 =
+      (code >= 161000 && code < 162000) || (code >= 561000 && code < 562000);
   return phase1 ? kCannRefused : kCannCallFailed;
 }
 

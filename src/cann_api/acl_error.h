@@ -19,7 +19,7 @@ std::string_view NameOfCode(int code);
 struct Place {
   std::string_view call;  // "aclrtMalloc", "aclnnMatmul"
   int32_t device = -1;
-  int32_t stream = -1;        // its id in the runtime
+  int32_t stream = -1;           // its id in the runtime
   std::string_view detail = "";  // operator of ours, bytes, ...
 };
 

@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 // The first is what makes a folder CANN's; operators may lie in one library or
 // in several.
 constexpr const char* kRequired[] = {"libascendcl.so", "libnnopbase.so"};
-constexpr const char* kOperators[] = {
-    "libopapi.so", "libopapi_math.so", "libopapi_nn.so",
-    "libopapi_transformer.so"};
+constexpr const char* kOperators[] = {"libopapi.so", "libopapi_math.so",
+                                      "libopapi_nn.so",
+                                      "libopapi_transformer.so"};
 constexpr const char* kUsualFolders[] = {
     "/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/cann",
     "/usr/local/Ascend/latest", "/usr/local/Ascend/nnae/latest"};
@@ -65,7 +65,8 @@ LoadOptions OptionsFrom(
   const std::string opp = variable("ASCEND_OPP_PATH");
   std::error_code failed;
   if (!opp.empty() && options.custom_libraries.empty()) {
-    for (const auto& vendor : fs::directory_iterator(opp + "/vendors", failed)) {
+    for (const auto& vendor :
+         fs::directory_iterator(opp + "/vendors", failed)) {
       AddCustom(vendor.path().string(), &options);
     }
   }
@@ -134,11 +135,12 @@ std::vector<MissingSymbol> Api::Missing() const {
   if (!this->name) missing.push_back({#name, cost, std::string(cost).empty()});
   BELAY_ACL_FUNCTIONS(BELAY_LOOK)
 #undef BELAY_LOOK
-#define BELAY_LOOK(name, args)                                     \
-  if (!this->name) {                                               \
-    missing.push_back(                                             \
-        {"aclnn" #name, "operators composed of it do not run: the back end " \
-                        "`cann` is refused", false});              \
+#define BELAY_LOOK(name, args)                                              \
+  if (!this->name) {                                                        \
+    missing.push_back({"aclnn" #name,                                       \
+                       "operators composed of it do not run: the back end " \
+                       "`cann` is refused",                                 \
+                       false});                                             \
   }
   BELAY_ACLNN_OPERATORS(BELAY_LOOK)
 #undef BELAY_LOOK

@@ -122,8 +122,8 @@ class Api {
 #define BELAY_MEMBER(name, type, cost) Symbol<type> name{this, #name};
   BELAY_ACL_FUNCTIONS(BELAY_MEMBER)
 #undef BELAY_MEMBER
-#define BELAY_MEMBER(name, args)                 \
-  Operator<void args> name{this, "aclnn" #name,  \
+#define BELAY_MEMBER(name, args)                \
+  Operator<void args> name{this, "aclnn" #name, \
                            "aclnn" #name "GetWorkspaceSize"};
   BELAY_ACLNN_OPERATORS(BELAY_MEMBER)
 #undef BELAY_MEMBER

@@ -87,11 +87,9 @@ TEST(ErrorTest, CodesHaveNamesAndIds) {
       {561003, kCannRefused.id},     {107001, kCannNoDevice.id},
       {100000, kCannCallFailed.id}};
   for (const auto& [code, id] : ids) {
-    const Status status = StatusOf(SimApi(), code,
-                                   {.call = "aclnnAdd",
-                                    .device = 3,
-                                    .stream = 5,
-                                    .detail = "RmsNorm"});
+    const Status status = StatusOf(
+        SimApi(), code,
+        {.call = "aclnnAdd", .device = 3, .stream = 5, .detail = "RmsNorm"});
     EXPECT_EQ(ErrorIdOf(status), id) << code;
     const ErrorFacts facts = ErrorFactsOf(status);
     EXPECT_EQ(facts.where, "device 3, stream 5, aclnnAdd (RmsNorm)");

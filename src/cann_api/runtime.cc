@@ -72,8 +72,8 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Start(
 
 Status Runtime::StartDevice(const StartOptions& options,
                             std::vector<TimedStep>* steps) {
-  BELAY_RETURN_IF_ERROR(Timed(
-      steps, "count", [&] { return CheckDeviceNumber(api_, device_); }));
+  BELAY_RETURN_IF_ERROR(
+      Timed(steps, "count", [&] { return CheckDeviceNumber(api_, device_); }));
   BELAY_RETURN_IF_ERROR(Timed(steps, "set device", [&] {
     return Check(api_.aclrtSetDevice(device_), "aclrtSetDevice");
   }));
@@ -90,8 +90,8 @@ Status Runtime::StartDevice(const StartOptions& options,
 
 Status Runtime::CreateContext() {
   aclrtContext context = nullptr;
-  BELAY_RETURN_IF_ERROR(Check(api_.aclrtCreateContext(&context, device_),
-                              "aclrtCreateContext"));
+  BELAY_RETURN_IF_ERROR(
+      Check(api_.aclrtCreateContext(&context, device_), "aclrtCreateContext"));
   context_ = Context(&api_, context);
   current_context = context;  // creating makes it the thread's
   return absl::OkStatus();
@@ -144,8 +144,7 @@ Status Runtime::CheckStream(int code, std::string_view name,
 StatusOr<DeviceMemory> Runtime::Allocate(size_t bytes) const {
   Use();
   void* memory = nullptr;
-  const int code =
-      api_.aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+  const int code = api_.aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
   if (code == 0) return DeviceMemory(&api_, memory);
   std::string detail = std::to_string(bytes) + " bytes";
   const Status status = Check(code, "aclrtMalloc", detail);
@@ -155,8 +154,8 @@ StatusOr<DeviceMemory> Runtime::Allocate(size_t bytes) const {
   detail += ", " + std::to_string(n_free) + " of " + std::to_string(n_total) +
             " are free";
   ErrorFacts facts = ErrorFactsOf(status);
-  facts.where = "device " + std::to_string(device_) + ", aclrtMalloc (" +
-                detail + ")";
+  facts.where =
+      "device " + std::to_string(device_) + ", aclrtMalloc (" + detail + ")";
   return ErrorIdOf(status) == kCannOutOfMemory.id
              ? MakeError(kCannOutOfMemory, facts)
              : status;
@@ -182,11 +181,9 @@ Status Runtime::Synchronize(int32_t timeout_ms) {
     code = api_.aclrtSynchronizeStream(stream_.get());
   }
   if (code == 0) return absl::OkStatus();
-  const Status status =
-      CheckStream(code, name,
-                  timeout_ms >= 0
-                      ? "at most " + std::to_string(timeout_ms) + " ms"
-                      : "");
+  const Status status = CheckStream(
+      code, name,
+      timeout_ms >= 0 ? "at most " + std::to_string(timeout_ms) + " ms" : "");
   hung_ = hung_ || ErrorIdOf(status) == kCannHung.id;
   return status;
 }

@@ -266,6 +266,7 @@ void Run(const MatMulArgs& a) {
     case WeightKind::kFp4:
       return RunKind<WeightKind::kFp4>(a);
     case WeightKind::kInt8:
+    case WeightKind::kInt8Wide:
     case WeightKind::kBlocks:
       break;  // kernels/blocks
   }

@@ -53,6 +53,7 @@ double ValueAt(const TestWeight& w, int64_t row, int64_t col) {
       return F32FromF16(v);
     }
     case WeightKind::kInt8:
+    case WeightKind::kInt8Wide:
     case WeightKind::kBlocks:
       break;
     case WeightKind::kFp8:

@@ -9,7 +9,11 @@ namespace {
 
 constexpr int64_t kStepBytes = 64;  // of one vector of rows
 constexpr int64_t kLaneBytes = 4;
-constexpr int64_t kScaleCols = 32;  // of a scale in the block
+
+// Columns of a scale in the block.
+constexpr int64_t ScaleCols(WeightKind kind) {
+  return kind == WeightKind::kInt8Wide ? kPackCols : 32;
+}
 
 int64_t StepCols(WeightKind kind) {
   switch (kind) {
@@ -17,6 +21,7 @@ int64_t StepCols(WeightKind kind) {
       return 8;
     case WeightKind::kFp8:
     case WeightKind::kInt8:
+    case WeightKind::kInt8Wide:
       return 4;
     default:
       return 2;
@@ -25,7 +30,7 @@ int64_t StepCols(WeightKind kind) {
 
 // Bytes of a scale that stands in the block.
 constexpr int64_t ScaleBytes(WeightKind kind) {
-  if (kind == WeightKind::kInt8) return 2;
+  if (kind == WeightKind::kInt8 || kind == WeightKind::kInt8Wide) return 2;
   return kind == WeightKind::kFp4 ? 1 : 0;
 }
 
@@ -36,7 +41,7 @@ int64_t VectorCodeBytes(WeightKind kind) {
   return kPackCols / StepCols(kind) * kStepBytes;
 }
 int64_t VectorScaleBytes(WeightKind kind) {
-  return kPackCols / kScaleCols * kPackLanes * ScaleBytes(kind);
+  return kPackCols / ScaleCols(kind) * kPackLanes * ScaleBytes(kind);
 }
 int64_t VectorBytes(WeightKind kind) {
   return VectorCodeBytes(kind) + VectorScaleBytes(kind);
@@ -99,10 +104,11 @@ void PackBlock(const WeightView& w, int64_t row, int64_t col,
                     width * kStepBytes, block + r / kPackLanes * kStepBytes);
     constexpr int64_t kBytes = ScaleBytes(kKind);
     if constexpr (kBytes == 0) continue;
+    constexpr int64_t kCols = ScaleCols(kKind);
     const uint8_t* from =
         w.scale_code +
-        ((row + r) / w.block_rows * w.scale_stride + col / kScaleCols) * kBytes;
-    for (int64_t i = 0; i < CeilDiv(n_cols, kScaleCols); ++i) {
+        ((row + r) / w.block_rows * w.scale_stride + col / kCols) * kBytes;
+    for (int64_t i = 0; i < CeilDiv(n_cols, kCols); ++i) {
       std::memcpy(scales + (i * width * kPackLanes + r) * kBytes,
                   from + i * kBytes, static_cast<size_t>(kBytes));
     }
@@ -134,7 +140,7 @@ bool CanPackWeight(const WeightView& plain) {
       return plain.block_rows % kPackLanes == 0 &&
              plain.block_cols % kPackCols == 0;
     case WeightKind::kFp4:
-      return plain.block_cols == kScaleCols;
+      return plain.block_cols == ScaleCols(plain.kind);
     default:
       return false;
   }
@@ -169,6 +175,8 @@ void PackWeightBlock(const WeightView& plain, std::byte* packed) {
       return PackBlock<WeightKind::kFp4>(plain, 0, 0, packed);
     case WeightKind::kInt8:
       return PackBlock<WeightKind::kInt8>(plain, 0, 0, packed);
+    case WeightKind::kInt8Wide:
+      return PackBlock<WeightKind::kInt8Wide>(plain, 0, 0, packed);
     default:
       return PackBlock<WeightKind::kBf16>(plain, 0, 0, packed);
   }

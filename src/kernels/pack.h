@@ -8,8 +8,8 @@
 //           and INT8, 2 of BF16; in a step the tile's vectors of 16 rows
 //
 // then, after the steps of a block of FP4 or INT8, its scales (e8m0, f16): for
-// each 32 columns the rows of the tile. Rows and columns that do not exist are
-// zeros.
+// each 32 columns (128 of kInt8Wide) the rows of the tile. Rows and columns
+// that do not exist are zeros.
 //
 // In a vector, 32-bit lane l belongs to row l. What it holds is chosen so that
 // the cheapest decoding leaves pairs of neighbouring columns in every lane,
@@ -54,8 +54,8 @@ void PackWeightRows(const WeightView& plain, int64_t row_begin, int64_t row_end,
                     std::byte* packed);
 
 // Packs one block, which `plain` is: at most kPackRows rows and kPackCols
-// columns. Beside the kinds of CanPackWeight() kInt8, whose scale_code has two
-// bytes a scale (f16).
+// columns. Beside the kinds of CanPackWeight() kInt8 and kInt8Wide, whose
+// scale_code has two bytes a scale (f16).
 void PackWeightBlock(const WeightView& plain, std::byte* packed);
 
 // Where the block of row `row` and column `col`, multiples of kPackRows and

@@ -14,9 +14,12 @@ enum class WeightKind : uint8_t {
   kF32,
   kBf16,
   kF16,
-  kFp8,     // e4m3 codes, one a byte
-  kFp4,     // e2m1 codes, two a byte, low nibble = even column
-  kInt8,    // int8 codes + 128; packed only (kernels/blocks/pack_int8.h)
+  kFp8,  // e4m3 codes, one a byte
+  kFp4,  // e2m1 codes, two a byte, low nibble = even column
+  // int8 codes + 128 with an f16 scale for 32 columns, and for 128; packed
+  // only (kernels/blocks/pack_int8.h)
+  kInt8,
+  kInt8Wide,
   kBlocks,  // blocks that carry their scales; kernels/blocks only
 };
 
@@ -30,8 +33,8 @@ struct WeightView {
   int64_t n_rows = 0;
   int64_t n_cols = 0;
 
-  // Scales: f32 for kFp8 (and kInt8 that was FP8) and e8m0 codes for kFp4 (a
-  // byte for 16 bytes of codes: widening them would cost a quarter of the
+  // Scales: f32 for kFp8 (and kInt8Wide, which was FP8) and e8m0 codes for kFp4
+  // (a byte for 16 bytes of codes: widening them would cost a quarter of the
   // bandwidth); none for the others.
   const float* scale = nullptr;         // [n_rows / block_rows, n_blocks]
   const uint8_t* scale_code = nullptr;  // [n_rows / block_rows, n_blocks]
@@ -65,6 +68,7 @@ constexpr size_t WeightRowBytes(WeightKind kind, int64_t n_cols) {
       return 2 * n;
     case WeightKind::kFp8:
     case WeightKind::kInt8:
+    case WeightKind::kInt8Wide:
       return n;
     case WeightKind::kFp4:
       return n / 2;

@@ -22,6 +22,7 @@ struct Bf16Products {
   static constexpr int64_t kXBlockBytes = 256;
   static constexpr bool kStreams = true;
   static constexpr int kGroupTokens = 8;
+  static constexpr bool kInRegisters = false;
 
   static inline __attribute__((always_inline)) Part Start(const std::byte*,
                                                           int) {
@@ -30,22 +31,15 @@ struct Bf16Products {
   static inline __attribute__((always_inline)) Operand FromUnit(__m512i unit) {
     return reinterpret_cast<__m512bh>(unit);
   }
-  // For a panel: whether it can hold the scales of these parts, the
-  // scale of vector v of 16 rows, counted over the parts, and its use.
-  static inline bool CanScale(const std::byte*, int64_t) { return true; }
-  static inline int PartScale(const std::byte*, int64_t) { return 0; }
-  static inline __attribute__((always_inline)) Operand Scaled(Operand w, int) {
-    return w;
-  }
   static inline __attribute__((always_inline)) Part Dot(Part part, Operand w,
                                                         Operand x) {
     return _mm512_dpbf16_ps(part, w, x);
   }
-  static inline __attribute__((always_inline)) void AddPart(Part part,
-                                                            __m512 scale,
-                                                            const std::byte*,
-                                                            int, __m512* sum) {
-    *sum = _mm512_fmadd_ps(part, scale, *sum);
+  static inline __attribute__((always_inline)) __m512 AddPart(Part part,
+                                                              __m512 scale,
+                                                              const std::byte*,
+                                                              int, __m512 sum) {
+    return _mm512_fmadd_ps(part, scale, sum);
   }
 };
 
@@ -73,7 +67,49 @@ struct E4m3Table {
   }
 };
 
+// Decoded blocks: as bf16 weights lie, a unit a step.
+struct DecodedBf16 : Bf16Products {
+  static constexpr bool kStreams = false;
+  static constexpr int64_t kPanelTokens = 0;
+  static constexpr int kStepUnits = 1;
+  static constexpr int kSteps = 64;
+  static constexpr int kScaleBytes = 0;
+
+  inline __attribute__((always_inline)) void Decode(
+      const std::byte* p, __m512bh (&w)[kStepUnits]) const {
+    w[0] = reinterpret_cast<__m512bh>(_mm512_load_si512(p));
+  }
+};
+
+struct Fp8Panel : DecodedBf16 {
+  static constexpr int kParts = 1;
+  static constexpr bool kOuterScale = true;
+};
+
+// With the scales of the parts in the weights.
+struct Fp4Panel : DecodedBf16 {
+  static constexpr int kParts = 4;
+  static constexpr bool kOuterScale = false;
+  static constexpr int kGroupTokens = 6;
+  static constexpr bool kInRegisters = true;
+  static constexpr bool kFinishScale = false;
+
+  static inline __attribute__((always_inline)) __m512 Begin(__m512 sum) {
+    return sum;
+  }
+  static inline __attribute__((always_inline)) __m512 AddPart(Part part, __m512,
+                                                              const std::byte*,
+                                                              int, __m512 sum) {
+    return _mm512_add_ps(part, sum);
+  }
+  static inline __attribute__((always_inline)) __m512 Finish(__m512 block,
+                                                             __m512, __m512) {
+    return block;
+  }
+};
+
 struct Fp8 : Bf16Products {
+  using Panel = Fp8Panel;
   static constexpr int64_t kPanelTokens = 128;
   static constexpr E4m3Table kTable = {};
   static constexpr int kStepUnits = 2;
@@ -121,6 +157,7 @@ struct E2m1Table {
 };
 
 struct Fp4 : Bf16Products {
+  using Panel = Fp4Panel;
   static constexpr int64_t kPanelTokens = 16;
   static constexpr E2m1Table kTable = {};
   static constexpr int kStepUnits = 4;
@@ -146,43 +183,6 @@ struct Fp4 : Bf16Products {
     w[3] = look_up(_mm512_srli_epi16(words, 12));
   }
 
-  // A scale is a power of two: it moves the exponents of the weights, which are
-  // 2^-1 to 2^2, exactly. With 2^-30 to 2^30 every product that has an
-  // activation of 2^-94 or more stays a normal number, and the official rule
-  // makes none below 2^-32; then scaling first or last gives the same bits.
-  static inline bool CanScale(const std::byte* codes, int64_t n) {
-    __mmask64 outside = 0;
-    for (int64_t i = 0; i < n; i += 64) {
-      const __mmask64 lanes =
-          n - i < 64 ? (uint64_t{1} << (n - i)) - 1 : ~uint64_t{0};
-      const __m512i from_low =
-          _mm512_sub_epi8(_mm512_maskz_loadu_epi8(lanes, codes + i),
-                          _mm512_set1_epi8(127 - 30));
-      outside |=
-          _mm512_mask_cmpgt_epu8_mask(lanes, from_low, _mm512_set1_epi8(60));
-    }
-    return outside == 0;
-  }
-  static inline __m512i PartScale(const std::byte* codes, int64_t v) {
-    const __m512i lanes = _mm512_sub_epi32(
-        _mm512_cvtepu8_epi32(
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + v * 16))),
-        _mm512_set1_epi32(127));
-    // Both numbers of a pair; the mask keeps the lower one's sign out of the
-    // upper.
-    return _mm512_or_si512(_mm512_slli_epi32(lanes, 23),
-                           _mm512_and_si512(_mm512_slli_epi32(lanes, 7),
-                                            _mm512_set1_epi32(0xffff)));
-  }
-  static inline __attribute__((always_inline)) Operand Scaled(Operand w,
-                                                              __m512i scale) {
-    const auto bits = reinterpret_cast<__m512i>(w);
-    const __mmask32 some =
-        _mm512_test_epi16_mask(bits, _mm512_set1_epi16(0x7fff));
-    return reinterpret_cast<__m512bh>(
-        _mm512_mask_add_epi16(bits, some, bits, scale));
-  }
-
   // e8m0 codes of 16 rows as float32: their exponents; code 0 is the subnormal
   // 2^-127.
   static inline __m512 Scale(const std::byte* codes) {
@@ -202,10 +202,10 @@ struct Bf16 : Bf16Products {
   static constexpr bool kOuterScale = false;
   static constexpr int64_t kVectorBytes = int64_t{kSteps} * 64;
 
-  static inline __attribute__((always_inline)) void AddPart(Part part, __m512,
-                                                            const std::byte*,
-                                                            int, __m512* sum) {
-    *sum = _mm512_add_ps(part, *sum);
+  static inline __attribute__((always_inline)) __m512 AddPart(Part part, __m512,
+                                                              const std::byte*,
+                                                              int, __m512 sum) {
+    return _mm512_add_ps(part, sum);
   }
 
   inline __attribute__((always_inline)) void Decode(

@@ -25,7 +25,12 @@
 //   kXBlockBytes     of a block in a packed row of x
 //   kPanelTokens     tokens from which a panel pays; 0: never
 //   kGroupTokens     tokens that share a decoded step at most
+//   kInRegisters     whether the parts of a block are added in registers first;
+//                    then Begin and Finish say what a block starts with and how
+//                    it joins the sum, and kFinishScale that the scale comes
+//                    only there
 //   Decode, FromUnit, Dot, Start, AddPart, and Scale with kScaleBytes
+//   CanDecode and DecodeBlock, a Block and its Panel, with kPanelTokens
 #ifndef BELAY_KERNELS_AVX512_TILES_INL_H_
 #define BELAY_KERNELS_AVX512_TILES_INL_H_
 
@@ -117,55 +122,6 @@ inline __attribute__((always_inline)) __m512 ScaleOf(const Block& block,
   }
 }
 
-// A format whose block has been decoded: as bf16 weights lie, a unit a step.
-// Scales of parts that are powers of two are in the weights already.
-template <class Format>
-struct Decoded : Format {
-  static constexpr int kStepUnits = 1;
-  static constexpr int kSteps = Format::kSteps * Format::kStepUnits;
-  static constexpr int kScaleBytes = 0;
-  static constexpr bool kStreams = false;
-  static constexpr int kGroupTokens = Format::kParts > 1 ? 6 : 8;
-
-  inline __attribute__((always_inline)) void Decode(
-      const std::byte* p, typename Format::Operand (&w)[kStepUnits]) const {
-    w[0] = Format::FromUnit(_mm512_load_si512(p));
-  }
-  static inline __attribute__((always_inline)) void AddPart(
-      typename Format::Part part, __m512 scale, const std::byte* x, int p,
-      __m512* sum) {
-    if constexpr (Format::kScaleBytes > 0) {
-      *sum = _mm512_add_ps(part, *sum);
-    } else {
-      Format::AddPart(part, scale, x, p, sum);
-    }
-  }
-};
-
-// The block with its codes decoded to `panel` [units, width].
-template <class Format>
-Block DecodeBlock(const Format& format, Block block, std::byte* panel) {
-  const std::byte* codes = block.codes;
-  auto* out = reinterpret_cast<typename Format::Operand*>(panel);
-  for (int p = 0; p < Format::kParts; ++p) {
-    for (int64_t v = 0; v < block.width; ++v) {
-      const auto scale = format.PartScale(block.scales, p * block.width + v);
-      for (int64_t s = 0; s < Format::kSteps / Format::kParts; ++s) {
-        typename Format::Operand w[Format::kStepUnits];
-        format.Decode(codes + (s * block.width + v) * 64, w);
-        for (int64_t j = 0; j < Format::kStepUnits; ++j) {
-          out[(s * Format::kStepUnits + j) * block.width + v] =
-              format.Scaled(w[j], scale);
-        }
-      }
-    }
-    codes += Format::kSteps / Format::kParts * block.width * 64;
-    out += Format::kSteps / Format::kParts * Format::kStepUnits * block.width;
-  }
-  block.codes = panel;
-  return block;
-}
-
 // Tokens [token, token + n) from some block of columns on, and their sums
 // [n, kTileVectors].
 struct Chunk {
@@ -203,83 +159,124 @@ inline __attribute__((always_inline)) void AddStep(
   }
 }
 
+// Asks for the codes that a stream brings later, always in the order of the
+// addresses: a pass over some of the vectors asks for its share of them.
+template <class Format, int kV>
+struct Stream {
+  const std::byte* ahead = nullptr;
+
+  inline __attribute__((always_inline)) Stream(const Block& block, int64_t v) {
+    if constexpr (Format::kStreams) {
+      ahead =
+          block.codes + v * Format::kSteps * 64 +
+          (kV == kTileVectors ? kAhead : block.width * Format::kVectorBytes);
+      // What the steps leave out: as many bytes as the scales are.
+      if constexpr (kV == kTileVectors && Format::kScaleBytes > 0) {
+        constexpr int64_t kCodeBytes = int64_t{kV} * Format::kSteps * 64;
+        constexpr int64_t kBytes = int64_t{kV} * Format::kVectorBytes;
+        for (int64_t i = kCodeBytes; i < kBytes; i += 64) Prefetch(ahead + i);
+      }
+    }
+  }
+  inline __attribute__((always_inline)) void Step() {
+    if constexpr (Format::kStreams) {
+      for (int64_t i = 0; i < kV; ++i) Prefetch(ahead + i * 64);
+      ahead += int64_t{kV} * 64;
+    }
+  }
+};
+
 // kV vectors of rows from v on, kT tokens.
 template <class Format, int kV, int kT>
 void MultiplyCodes(const Format& format, const Block& block, int64_t v,
                    const Tokens& tokens) {
   constexpr int kSteps = Format::kSteps / Format::kParts;
   const std::byte* codes = block.codes + v * 64;
-  // Always in the order of the addresses: a pass over some of the vectors asks
-  // for its share of the next bytes.
-  const std::byte* ahead =
-      block.codes + v * Format::kSteps * 64 +
-      (kV == kTileVectors ? kAhead : block.width * Format::kVectorBytes);
-  if constexpr (Format::kStreams && kV == kTileVectors &&
-                Format::kScaleBytes > 0) {
-    // What the steps below leave out: as many bytes as the scales are.
-    constexpr int64_t kCodeBytes = int64_t{kV} * Format::kSteps * 64;
-    constexpr int64_t kBytes = int64_t{kV} * Format::kVectorBytes;
-    for (int64_t i = kCodeBytes; i < kBytes; i += 64) Prefetch(ahead + i);
+  Stream<Format, kV> stream(block, v);
+  for (int p = 0; p < Format::kParts; ++p) {
+    Parts<Format, kV, kT> part;
+    for (auto& row : part) {
+      for (int t = 0; t < kT; ++t) row[t] = Format::Start(tokens.x[t], p);
+    }
+#pragma GCC unroll 8
+    for (int s = 0; s < kSteps; ++s) {
+      stream.Step();
+      AddStep<Format, kV, kT>(format, codes, tokens.x,
+                              (p * kSteps + s) * Format::kStepUnits, part);
+      codes += block.width * 64;
+    }
+    for (int i = 0; i < kV; ++i) {
+      const __m512 scale = ScaleOf<Format>(block, p, v + i);
+      for (int64_t t = 0; t < kT; ++t) {
+        __m512& sum = tokens.sums[t * kTileVectors + v + i];
+        sum = Format::AddPart(part[i][t], scale, tokens.x[t], p, sum);
+      }
+    }
+  }
+}
+
+// The same with the sums of a block in registers.
+template <class Format, int kV, int kT>
+void MultiplyInRegisters(const Format& format, const Block& block, int64_t v,
+                         const Tokens& tokens) {
+  constexpr int kSteps = Format::kSteps / Format::kParts;
+  const std::byte* codes = block.codes + v * 64;
+  Stream<Format, kV> stream(block, v);
+  __m512 sums[kV][kT];
+  for (int i = 0; i < kV; ++i) {
+    for (int64_t t = 0; t < kT; ++t) {
+      sums[i][t] = Format::Begin(tokens.sums[t * kTileVectors + v + i]);
+    }
   }
   for (int p = 0; p < Format::kParts; ++p) {
     Parts<Format, kV, kT> part;
     for (auto& row : part) {
       for (int t = 0; t < kT; ++t) row[t] = Format::Start(tokens.x[t], p);
     }
-    // Unrolled, or GCC 12 copies all sums around in every step of an integer
-    // format, and through memory some of them.
 #pragma GCC unroll 8
     for (int s = 0; s < kSteps; ++s) {
-      if constexpr (Format::kStreams) {
-        for (int64_t i = 0; i < kV; ++i) Prefetch(ahead + i * 64);
-      }
+      stream.Step();
       AddStep<Format, kV, kT>(format, codes, tokens.x,
                               (p * kSteps + s) * Format::kStepUnits, part);
       codes += block.width * 64;
-      ahead += int64_t{kV} * 64;
     }
     for (int i = 0; i < kV; ++i) {
-      const __m512 scale = ScaleOf<Format>(block, p, v + i);
-      for (int64_t t = 0; t < kT; ++t) {
-        Format::AddPart(part[i][t], scale, tokens.x[t], p,
-                        tokens.sums + t * kTileVectors + v + i);
+      const __m512 scale = Format::kFinishScale
+                               ? _mm512_setzero_ps()
+                               : ScaleOf<Format>(block, p, v + i);
+      for (int t = 0; t < kT; ++t) {
+        sums[i][t] =
+            Format::AddPart(part[i][t], scale, tokens.x[t], p, sums[i][t]);
       }
+    }
+  }
+  for (int i = 0; i < kV; ++i) {
+    const __m512 scale = Format::kFinishScale ? ScaleOf<Format>(block, 0, v + i)
+                                              : _mm512_setzero_ps();
+    for (int64_t t = 0; t < kT; ++t) {
+      __m512& sum = tokens.sums[t * kTileVectors + v + i];
+      sum = Format::Finish(sums[i][t], scale, sum);
     }
   }
 }
 
-// The same for a panel whose parts need no scale: the sums stay in registers.
+// Vectors of a block at a time, four or two: as many as leave registers for the
+// decoded step and the sums.
+template <class Format>
+constexpr int VectorsFor(int n_tokens) {
+  if (Format::kInRegisters) {
+    return n_tokens <= (Format::kStepUnits == 1 ? 3 : 2) ? 4 : 2;
+  }
+  return n_tokens <= (Format::kStepUnits <= 2 ? 4 : 2) ? 4 : 2;
+}
+
 template <class Format, int kV, int kT>
-void MultiplyPanel(const Format& format, const Block& block, int64_t v,
-                   const Tokens& tokens) {
-  constexpr int kSteps = Format::kSteps / Format::kParts;
-  const std::byte* codes = block.codes + v * 64;
-  __m512 sums[kV][kT];
-  for (int i = 0; i < kV; ++i) {
-    for (int64_t t = 0; t < kT; ++t) {
-      sums[i][t] = tokens.sums[t * kTileVectors + v + i];
-    }
-  }
-  for (int p = 0; p < Format::kParts; ++p) {
-    Parts<Format, kV, kT> part;
-    for (auto& row : part) {
-      for (auto& lanes : row) lanes = _mm512_setzero_ps();
-    }
-#pragma GCC unroll 4
-    for (int s = 0; s < kSteps; ++s) {
-      AddStep<Format, kV, kT>(format, codes, tokens.x, p * kSteps + s, part);
-      codes += block.width * 64;
-    }
-    for (int i = 0; i < kV; ++i) {
-      for (int t = 0; t < kT; ++t) {
-        sums[i][t] = _mm512_add_ps(part[i][t], sums[i][t]);
-      }
-    }
-  }
-  for (int i = 0; i < kV; ++i) {
-    for (int64_t t = 0; t < kT; ++t) {
-      tokens.sums[t * kTileVectors + v + i] = sums[i][t];
-    }
+inline void MultiplyVectors(const Format& format, const Block& block, int64_t v,
+                            const Tokens& tokens) {
+  if constexpr (Format::kInRegisters) {
+    MultiplyInRegisters<Format, kV, kT>(format, block, v, tokens);
+  } else {
+    MultiplyCodes<Format, kV, kT>(format, block, v, tokens);
   }
 }
 
@@ -289,29 +286,26 @@ struct Range {
   int64_t end;
 };
 
-// The vectors `range` of a block, four, two or one at a time: as many as leave
-// registers for the decoded step.
+// A format of codes that somebody else has asked for.
+template <class Format>
+struct Quiet : Format {
+  static constexpr bool kStreams = false;
+};
+
+// The vectors `range` of a block.
 template <class Format, int kT>
 void MultiplyBlock(const Format& format, const Block& block, Range range,
                    const Tokens& tokens) {
-  if constexpr (Format::kGroupTokens < kMaxTokens) {
-    int64_t v = range.begin;
-    for (; v + 2 <= range.end; v += 2) {
-      MultiplyPanel<Format, 2, kT>(format, block, v, tokens);
-    }
-    if (v < range.end) MultiplyPanel<Format, 1, kT>(format, block, v, tokens);
-    return;
-  }
-  constexpr int kV = kT <= (Format::kStepUnits <= 2 ? 4 : 2) ? 4 : 2;
+  constexpr int kV = VectorsFor<Format>(kT);
   int64_t v = range.begin;
   for (; v + kV <= range.end; v += kV) {
-    MultiplyCodes<Format, kV, kT>(format, block, v, tokens);
+    MultiplyVectors<Format, kV, kT>(format, block, v, tokens);
   }
   if (kV == 4 && v + 2 <= range.end) {
-    MultiplyCodes<Format, 2, kT>(format, block, v, tokens);
+    MultiplyVectors<Format, 2, kT>(format, block, v, tokens);
     v += 2;
   }
-  if (v < range.end) MultiplyCodes<Format, 1, kT>(format, block, v, tokens);
+  if (v < range.end) MultiplyVectors<Format, 1, kT>(format, block, v, tokens);
 }
 
 template <class Format>
@@ -394,6 +388,7 @@ void MultiplyTokens(const MatMulArgs& a, const Format& format,
                     Ahead ahead) {
   const int64_t n_groups =
       (chunk.n + Format::kGroupTokens - 1) / Format::kGroupTokens;
+  const Quiet<Format> quiet{format};
   int64_t t = 0;
   for (int64_t i = 0; i < n_groups; ++i) {
     const int64_t end = chunk.n * (i + 1) / n_groups;
@@ -410,8 +405,12 @@ void MultiplyTokens(const MatMulArgs& a, const Format& format,
         Prefetch(ahead.codes + l * 64);
       }
     }
-    kMultiply<Format>[end - t - 1](format, block, range,
-                                   {x, chunk.sums + t * kTileVectors});
+    const Tokens tokens = {x, chunk.sums + t * kTileVectors};
+    if (Format::kStreams && i == 0) {
+      kMultiply<Format>[end - t - 1](format, block, range, tokens);
+    } else {
+      kMultiply<Quiet<Format>>[end - t - 1](quiet, block, range, tokens);
+    }
     t = end;
   }
 }
@@ -431,13 +430,11 @@ void RunTile(const MatMulArgs& a, const Format& format, int64_t index,
   for (int64_t b = 0; b < n_blocks; ++b) {
     chunk.x_offset = b * Format::kXBlockBytes;
     const Block block = BlockAt<Format>(*a.weight, tile, b);
-    const int64_t n_scales = tile.width * kPackLanes * Format::kParts;
     if constexpr (Format::kPanelTokens > 0) {
-      if (chunk.n >= Format::kPanelTokens &&
-          Format::CanScale(block.scales, n_scales)) {
+      if (chunk.n >= Format::kPanelTokens && CanDecode(format, block)) {
         std::byte* panel = a.panel + kChunkTokens * kTileVectors * 64;
         MultiplyTokens(
-            a, Decoded<Format>(), DecodeBlock<Format>(format, block, panel),
+            a, typename Format::Panel(), DecodeBlock(format, block, panel),
             range, chunk,
             {block.codes + kAhead, block.width * Format::kVectorBytes});
         continue;

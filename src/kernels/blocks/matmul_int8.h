@@ -12,9 +12,11 @@ namespace belay::kernels {
 // and when the CPU or a forced target has no such instruction. It takes packed
 // weights only, and quantises x itself, as it is packed: blocks of 32 columns,
 // s = fl(a / 127), q = round to even(fl(x * fl(127 / a))), a the largest
-// magnitude of the block. Sums of a block are exact integers; they are scaled
-// by (scale of the weight) * s and added in float32, blocks in order. The
-// promises of kernels/matmul.h hold. n_cols is a multiple of 32.
+// magnitude of the block. Sums of 32 columns are exact integers. Four of them
+// are scaled and added in float32 in order, and the result to what was before:
+//   FP4, blocks  each times (scale of the weight) * s
+//   FP8          each times s, the result times the scale of the weight
+// The promises of kernels/matmul.h hold. n_cols is a multiple of 32.
 const MatMulKernel* Int8DotMatMul(const WeightView& plain);
 
 }  // namespace belay::kernels

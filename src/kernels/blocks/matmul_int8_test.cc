@@ -80,7 +80,8 @@ Scaled MakeFp8(int64_t n_rows, int64_t n_cols) {
   return w;
 }
 
-Scaled MakeFp4(int64_t n_rows, int64_t n_cols) {
+// Scales from 2^-12 on, `n_scales` powers of two.
+Scaled MakeFp4(int64_t n_rows, int64_t n_cols, uint32_t n_scales = 10) {
   std::mt19937 rng(6);
   Scaled w;
   w.view.kind = WeightKind::kFp4;
@@ -90,7 +91,7 @@ Scaled MakeFp4(int64_t n_rows, int64_t n_cols) {
   w.view.block_cols = 32;
   w.view.scale_stride = n_cols / 32;
   for (int64_t i = 0; i < n_rows * n_cols / 32; ++i) {
-    w.scale_codes.push_back(static_cast<uint8_t>(115 + rng() % 10));
+    w.scale_codes.push_back(static_cast<uint8_t>(115 + rng() % n_scales));
   }
   for (int64_t i = 0; i < n_rows * n_cols; ++i) {
     const auto code = static_cast<uint8_t>(rng() & 15);
@@ -137,20 +138,23 @@ TEST_F(MatMulInt8Test, BlocksMatchDouble) {
   }
 }
 
-// The same numbers in both: FP4 loses nothing.
+// The same numbers in both: FP4 loses nothing, with scales that a decoded panel
+// takes (four powers of two) and others.
 TEST_F(MatMulInt8Test, Fp4MatchesDouble) {
-  const Scaled w = MakeFp4(130, 416);
-  const MatMulKernel* kernel = Int8DotMatMul(w.view);
-  ASSERT_NE(kernel, nullptr);
-  Packed packed = PackAll(w.view);
-  for (const int64_t n_tokens : kTokenCounts) {
-    const std::vector<float> x =
-        RandomFloats(static_cast<size_t>(n_tokens * 416), 8);
-    TestBlocks check;
-    check.view = packed.view;
-    check.values = w.values;
-    Check(*kernel, check, QuantiseInt8(x, 32), x, n_tokens);
-    if (HasFatalFailure()) return;
+  for (const uint32_t n_scales : {1, 4, 5, 10}) {
+    const Scaled w = MakeFp4(130, 416, n_scales);
+    const MatMulKernel* kernel = Int8DotMatMul(w.view);
+    ASSERT_NE(kernel, nullptr);
+    Packed packed = PackAll(w.view);
+    for (const int64_t n_tokens : kTokenCounts) {
+      const std::vector<float> x =
+          RandomFloats(static_cast<size_t>(n_tokens * 416), 8);
+      TestBlocks check;
+      check.view = packed.view;
+      check.values = w.values;
+      Check(*kernel, check, QuantiseInt8(x, 32), x, n_tokens);
+      if (HasFatalFailure()) return;
+    }
   }
 }
 
@@ -171,10 +175,10 @@ TEST_F(MatMulInt8Test, Fp8IsWithinHalfAStep) {
     for (size_t r = 0; r < kRows; ++r) {
       double sum = 0.0;
       double bound = 0.0;
-      for (size_t part = 0; part < kCols; part += 32) {
+      for (size_t part = 0; part < kCols; part += 128) {
         double a = 0.0;
         double x_sum = 0.0;
-        for (size_t i = part; i < part + 32; ++i) {
+        for (size_t i = part; i < part + 128; ++i) {
           const double value = w.values[r * kCols + i];
           sum += quantised[t * kCols + i] * value;
           x_sum += std::abs(quantised[t * kCols + i]);
@@ -191,23 +195,31 @@ TEST_F(MatMulInt8Test, Fp8IsWithinHalfAStep) {
   EXPECT_GT(largest, 0.05);
 }
 
-TEST_F(MatMulInt8Test, ATokenIsTheSameInEveryCompanyAndEveryRange) {
-  constexpr int64_t kTokens = 11;
-  constexpr int64_t kCols = 512;
-  for (const BlockFormat format : {BlockFormat::kQ8_0, BlockFormat::kMxfp4}) {
-    const TestBlocks w = MakeBlocks(format, 90, kCols);
-    const MatMulKernel* kernel = Int8DotMatMul(w.view);
-    ASSERT_NE(kernel, nullptr);
-    Packed packed = PackAll(w.view);
-    const std::vector<float> x = RandomFloats(kTokens * kCols, 10);
-    const auto together = Multiply(*kernel, packed.view, x, kTokens);
-    for (int32_t t = 0; t < kTokens; ++t) {
-      const auto alone = Multiply(*kernel, packed.view, x, 1, &t);
-      for (size_t r = 0; r < 90; ++r) {
-        ASSERT_EQ(alone[r], together[static_cast<size_t>(t) * 90 + r]);
-      }
+void CheckCompany(const WeightView& plain) {
+  constexpr int64_t kTokens = 23;
+  const MatMulKernel* kernel = Int8DotMatMul(plain);
+  ASSERT_NE(kernel, nullptr);
+  const Packed packed = PackAll(plain);
+  const auto n_rows = static_cast<size_t>(plain.n_rows);
+  const std::vector<float> x =
+      RandomFloats(static_cast<size_t>(kTokens * plain.n_cols), 10);
+  const auto together = Multiply(*kernel, packed.view, x, kTokens);
+  for (int32_t t = 0; t < kTokens; ++t) {
+    const auto alone = Multiply(*kernel, packed.view, x, 1, &t);
+    for (size_t r = 0; r < n_rows; ++r) {
+      ASSERT_EQ(alone[r], together[static_cast<size_t>(t) * n_rows + r]);
     }
   }
+}
+
+TEST_F(MatMulInt8Test, ATokenIsTheSameInEveryCompanyAndEveryRange) {
+  for (const BlockFormat format : {BlockFormat::kQ8_0, BlockFormat::kMxfp4}) {
+    CheckCompany(MakeBlocks(format, 90, 512).view);
+  }
+  for (const uint32_t n_scales : {1, 4, 5, 10}) {
+    CheckCompany(MakeFp4(90, 512, n_scales).view);
+  }
+  CheckCompany(MakeFp8(90, 512).view);
 }
 
 TEST_F(MatMulInt8Test, RefusesWhatItCannotPack) {

@@ -12,7 +12,7 @@
 namespace belay::kernels {
 namespace {
 
-constexpr int64_t kPartCols = 32;  // that share a scale
+constexpr int64_t kPartCols = 32;  // that share a scale of FP4 and blocks
 
 // The rows of a block, converted, row-major.
 struct Staged {
@@ -47,14 +47,15 @@ const std::array<float, 256>& E4m3Values() {
   return kValues;
 }
 
-// 32 columns of FP8. NaN makes a scale of NaN: the result is NaN, as it is
-// without the conversion.
-void ConvertFp8(const std::byte* from, std::byte* codes, uint8_t* scale) {
+// n columns of FP8, a multiple of 32 and at most 128. NaN makes a scale of NaN:
+// the result is NaN, as it is without the conversion.
+void ConvertFp8(const std::byte* from, int64_t n, std::byte* codes,
+                uint8_t* scale) {
   const std::array<float, 256>& values = E4m3Values();
-  float x[kPartCols];
+  float x[kPackCols];
   float amax = 0.0f;
   bool nan = false;
-  for (int64_t i = 0; i < kPartCols; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     x[i] = values[static_cast<uint8_t>(from[i])];
     nan |= std::isnan(x[i]);
     amax = std::max(amax, std::abs(x[i]));
@@ -63,12 +64,12 @@ void ConvertFp8(const std::byte* from, std::byte* codes, uint8_t* scale) {
   PutScale(f16, scale);
   const float rounded = F32FromF16(f16);
   const float inverse = amax == 0.0f || nan ? 0.0f : 1.0f / rounded;
-  int8_t q[kPartCols];
-  for (int64_t i = 0; i < kPartCols; ++i) {
+  int8_t q[kPackCols];
+  for (int64_t i = 0; i < n; ++i) {
     const float code = nan ? 0.0f : std::nearbyint(x[i] * inverse);
     q[i] = static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
   }
-  PlaceInt8(q, codes);
+  for (int64_t i = 0; i < n; i += kPartCols) PlaceInt8(q + i, codes + i);
 }
 
 // 32 columns of Q8_0.
@@ -93,12 +94,10 @@ void CopyMxfp4(const std::byte* block, std::byte* codes, uint8_t* scale) {
 void StageRow(const WeightView& w, int64_t row, int64_t col, int64_t n,
               std::byte* codes, uint8_t* scales) {
   const std::byte* const from = w.row(row);
+  if (w.kind == WeightKind::kFp8)
+    return ConvertFp8(from + col, n, codes, scales);
   for (int64_t at = 0; at < n; at += kPartCols) {
     const int64_t part = at / kPartCols;
-    if (w.kind == WeightKind::kFp8) {
-      ConvertFp8(from + col + at, codes + at, scales + 2 * part);
-      continue;
-    }
     const auto bytes = static_cast<int64_t>(BlockBytes(w.format));
     const std::byte* const block = from + (col + at) / kPartCols * bytes;
     if (w.format == BlockFormat::kQ8_0) {
@@ -119,11 +118,12 @@ void PackBlock(const WeightView& plain, const WeightView& target, int64_t row,
   block.n_cols = std::min(kPackCols, plain.n_cols - col);
   block.codes = staged.codes;
   block.row_bytes_stride = WeightRowBytes(target.kind, kPackCols);
-  block.block_cols = kPartCols;
+  block.block_cols =
+      target.kind == WeightKind::kInt8Wide ? kPackCols : kPartCols;
   block.scale_code = staged.scales;
-  block.scale_stride = kPackCols / kPartCols;
+  block.scale_stride = kPackCols / block.block_cols;
   const int64_t scale_bytes =
-      block.scale_stride * (target.kind == WeightKind::kInt8 ? 2 : 1);
+      block.scale_stride * (target.kind == WeightKind::kFp4 ? 1 : 2);
   for (int64_t r = 0; r < block.n_rows; ++r) {
     StageRow(plain, row + r, col, block.n_cols,
              staged.codes + static_cast<size_t>(r) * block.row_bytes_stride,
@@ -155,7 +155,9 @@ WeightView Int8Target(const WeightView& plain) {
   if (plain.kind == WeightKind::kBlocks) target.block_cols = kPartCols;
   const bool fp4 =
       plain.kind == WeightKind::kFp4 || plain.format == BlockFormat::kMxfp4;
-  target.kind = fp4 ? WeightKind::kFp4 : WeightKind::kInt8;
+  target.kind = fp4 ? WeightKind::kFp4
+                    : (plain.kind == WeightKind::kFp8 ? WeightKind::kInt8Wide
+                                                      : WeightKind::kInt8);
   return target;
 }
 

@@ -4,10 +4,10 @@
 //
 //   FP4, MXFP4  as kFp4: codes and e8m0 scales as they are
 //   Q8_0        as kInt8: codes and f16 scales as they are
-//   FP8         as kInt8: codes are quantised again, which loses something. Of
-//               32 columns with the largest code a: scale = f16(a / 127), code
-//               = round(value / scale), at most 127; the scale of the FP8 block
-//               stays beside it
+//   FP8         as kInt8Wide: codes are quantised again, which loses something.
+//               Of 128 columns of a row with the largest code a: scale =
+//               f16(a / 127), code = round(value / scale), at most 127; the
+//               scale of the FP8 block stays beside it
 #ifndef BELAY_KERNELS_BLOCKS_PACK_INT8_H_
 #define BELAY_KERNELS_BLOCKS_PACK_INT8_H_
 

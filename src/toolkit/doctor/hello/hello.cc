@@ -62,11 +62,11 @@ class Sum {
         &api, api.aclCreateScalar(&one, cann_api::ACL_FLOAT));
     uint64_t bytes = 0;
     cann_api::aclOpExecutor* executor = nullptr;
-    BELAY_RETURN_IF_ERROR(runtime_.Check(
-        api.Add.plan(left.get(), right.get(), alpha.get(),
-                     const_cast<cann_api::aclTensor*>(out.get()), &bytes,
-                     &executor),
-        "aclnnAddGetWorkspaceSize"));
+    BELAY_RETURN_IF_ERROR(
+        runtime_.Check(api.Add.plan(left.get(), right.get(), alpha.get(),
+                                    const_cast<cann_api::aclTensor*>(out.get()),
+                                    &bytes, &executor),
+                       "aclnnAddGetWorkspaceSize"));
     if (bytes > 0) {
       BELAY_ASSIGN_OR_RETURN(workspace_, runtime_.Allocate(bytes));
     }
@@ -77,9 +77,9 @@ class Sum {
 
   Status CopyBack() {
     return runtime_.CheckStream(
-        runtime_.api().aclrtMemcpyAsync(
-            Host(2), kBytes, DevicePart(2), kBytes,
-            cann_api::ACL_MEMCPY_DEVICE_TO_HOST, runtime_.stream()),
+        runtime_.api().aclrtMemcpyAsync(Host(2), kBytes, DevicePart(2), kBytes,
+                                        cann_api::ACL_MEMCPY_DEVICE_TO_HOST,
+                                        runtime_.stream()),
         "aclrtMemcpyAsync", "device to host");
   }
 
@@ -117,9 +117,9 @@ class Sum {
     const int64_t n = kCount;
     const int64_t stride = 1;
     const cann_api::Api& api = runtime_.api();
-    return {&api, api.aclCreateTensor(&n, 1, cann_api::ACL_FLOAT, &stride, 0,
-                                      cann_api::ACL_FORMAT_ND, &n, 1,
-                                      DevicePart(i))};
+    return {&api,
+            api.aclCreateTensor(&n, 1, cann_api::ACL_FLOAT, &stride, 0,
+                                cann_api::ACL_FORMAT_ND, &n, 1, DevicePart(i))};
   }
 
   cann_api::Runtime& runtime_;
@@ -137,7 +137,8 @@ Status AddOnDevice(cann_api::Runtime& runtime, int32_t timeout_ms,
       {"copy in", [&] { return sum.CopyIn(); }},
       {"operator", [&] { return sum.Launch(); }},
       {"wait", [&] { return runtime.Synchronize(timeout_ms); }},
-      {"copy back", [&]() -> Status {
+      {"copy back",
+       [&]() -> Status {
          BELAY_RETURN_IF_ERROR(sum.CopyBack());
          return runtime.Synchronize(timeout_ms);
        }},
@@ -161,8 +162,7 @@ HelloReport Hello(const HelloOptions& options) {
   if (!report.status.ok()) return report;
   report.libraries = api->libraries();
   report.missing = api->Missing();
-  auto started =
-      cann_api::Runtime::Start(*api, options.start, &report.steps);
+  auto started = cann_api::Runtime::Start(*api, options.start, &report.steps);
   report.status = started.status();
   if (!started.ok()) return report;
   cann_api::Runtime& runtime = **started;

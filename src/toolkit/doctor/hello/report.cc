@@ -58,8 +58,10 @@ std::string HelloToText(const HelloReport& report,
   }
   if (report.status.ok()) {
     text += fmt::format(
-        fmt::runtime(In(lang, "{}: aclnnAdd ran and its numbers are right, {:.1f} ms in all\n",
-                        "{}：aclnnAdd 已运行且数值正确，共 {:.1f} ms\n")),
+        fmt::runtime(
+            In(lang,
+               "{}: aclnnAdd ran and its numbers are right, {:.1f} ms in all\n",
+               "{}：aclnnAdd 已运行且数值正确，共 {:.1f} ms\n")),
         report.soc, TotalMs(report));
     return text;
   }
@@ -73,16 +75,13 @@ std::string HelloToText(const HelloReport& report,
 
 ordered_json HelloToJson(const HelloReport& report,
                          const diag::Catalogue& catalogue, diag::Lang lang) {
-  ordered_json json = {{"ok", report.status.ok()},
-                       {"soc", report.soc},
-                       {"libraries", report.libraries},
-                       {"missing", ordered_json::array()},
-                       {"steps", ordered_json::array()},
-                       {"error", nullptr}};
+  ordered_json json = {
+      {"ok", report.status.ok()},       {"soc", report.soc},
+      {"libraries", report.libraries},  {"missing", ordered_json::array()},
+      {"steps", ordered_json::array()}, {"error", nullptr}};
   for (const cann_api::MissingSymbol& one : report.missing) {
-    json["missing"].push_back({{"name", one.name},
-                               {"cost", one.cost},
-                               {"required", one.required}});
+    json["missing"].push_back(
+        {{"name", one.name}, {"cost", one.cost}, {"required", one.required}});
   }
   for (const cann_api::TimedStep& step : report.steps) {
     json["steps"].push_back({{"name", step.name},
