@@ -17,6 +17,10 @@ int cannsim_fail(int code, const char* text) {
   return cannsim::Fail(code, std::string(text));
 }
 
+void cannsim_say(const char* letters, int code, const char* text) {
+  cannsim::Say(letters, code, text);
+}
+
 void* cannsim_enter(const char* api, const void* caller) {
   return new cannsim::CallScope(api, caller);
 }
@@ -43,6 +47,24 @@ int cannsim_launch_op(aclrtStream stream, const char* name,
        .cost = cost});
   if (code != 0 || stream != nullptr) return code;
   return on->Synchronize(-1, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+}
+
+int cannsim_launch_task(aclrtStream stream, const char* name,
+                        const cannsim::TaskCost& cost,
+                        std::function<int(const cannsim::TaskRun&)> run) {
+  Process& process = Process::Get();
+  const auto on = process.FindStream(stream);
+  if (on == nullptr) return cannsim::PeekLastError();
+  return process.Launch(on, {.kind = cannsim::TaskKind::kOperator,
+                             .name = name,
+                             .run = std::move(run),
+                             .cost = cost});
+}
+
+bool cannsim_is_recorded(aclrtStream stream) {
+  const auto on = Process::Get().FindStream(stream);
+  return on != nullptr &&
+         (on->capture() != nullptr || on->collector() != nullptr);
 }
 
 bool cannsim_missing(const char* op) {
@@ -94,5 +116,9 @@ void cannsim_finding(const char* id, const void* place, const char* text) {
 }
 
 const cannsim::Profile* cannsim_profile() { return &Process::Get().profile(); }
+
+void cannsim_hccl_settings(cannsim::HcclSettings* settings) {
+  *settings = cannsim::HcclSettingsFromEnvironment();
+}
 
 }  // extern "C"

@@ -45,6 +45,14 @@ class Reader {
     return x;
   }
 
+  // 0 where the field is not there.
+  double NumberIfAny(const char* group, const char* field, double high) {
+    const auto object = root_.find(group);
+    const bool is_there =
+        object != root_.end() && object->is_object() && object->contains(field);
+    return is_there ? Number(group, field, 0, high) : 0;
+  }
+
   int Int(const char* group, const char* field, int low, int high) {
     return static_cast<int>(Number(group, field, low, high));
   }
@@ -135,6 +143,8 @@ void ReadRest(Reader& reader, Profile* p) {
       reader.Number("timing", "copy_jitter_us", 0, p->copy_latency_us);
   p->host_link_bytes_per_s =
       reader.Number("timing", "host_link_bytes_per_s", 1, 1e18);
+  p->peer_link_bytes_per_s =
+      reader.NumberIfAny("timing", "peer_link_bytes_per_s", 1e18);
   p->n_devices = reader.Int("defaults", "devices", 1, 64);
   p->driver_version = reader.Text("defaults", "driver_version");
 }

@@ -42,6 +42,7 @@ struct Profile {
 
   double memory_bytes_per_s = 0;
   double host_link_bytes_per_s = 0;
+  double peer_link_bytes_per_s = 0;  // between devices; 0: not known
   double fp16_flops = 0;
   double launch_us = 0;
   double copy_latency_us = 0;

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "acl/acl_base.h"
+#include "cannsim/config/hccl_settings.h"
 #include "cannsim/config/profile.h"
 #include "cannsim/runtime/faults/quirks.h"
 #include "cannsim/runtime/queue/task.h"
@@ -17,6 +18,9 @@ extern "C" {
 
 // Sets the thread's message and last error; returns `code`.
 int cannsim_fail(int code, const char* text);
+
+// Sets the thread's message in the name of another module ("EI0006").
+void cannsim_say(const char* letters, int code, const char* text);
 
 // Names the call that the thread is in, for messages and histories. Returns
 // what has to be given to cannsim_leave.
@@ -31,6 +35,15 @@ int cannsim_launch(aclrtStream stream, const char* name,
 // The same, with what it costs in simulated time.
 int cannsim_launch_op(aclrtStream stream, const char* name,
                       const cannsim::TaskCost& cost, std::function<int()> run);
+
+// For work that waits for other processes: it may look at the stream, and is
+// queued on the default stream too.
+int cannsim_launch_task(aclrtStream stream, const char* name,
+                        const cannsim::TaskCost& cost,
+                        std::function<int(const cannsim::TaskRun&)> run);
+
+// Whether work on the stream is recorded now, to be run later or many times.
+bool cannsim_is_recorded(aclrtStream stream);
 
 // Whether the fault script takes an operator away from this chip.
 bool cannsim_missing(const char* op);
@@ -63,6 +76,9 @@ bool cannsim_strict();
 void cannsim_finding(const char* id, const void* place, const char* text);
 
 const cannsim::Profile* cannsim_profile();
+
+// From the environment, as it is now.
+void cannsim_hccl_settings(cannsim::HcclSettings* settings);
 
 }  // extern "C"
 

@@ -85,16 +85,19 @@ std::string PlaceOf(const void* caller) {
                      address - reinterpret_cast<uintptr_t>(info.dli_fbase));
 }
 
-int Fail(int code, const std::string& text) {
-  t_last_error = code;
-  t_message =
-      fmt::format("{}: [PID: {}] {} {} (error {}): {}\n", LetterCode(code),
-                  getpid(), LogTime(), t_call.api, code, text);
-  if (!t_in_task || t_call.api[0] != '\0') LogFailure(code, text);
+void Say(const char* letters, int code, const std::string& text) {
+  t_message = fmt::format("{}: [PID: {}] {} {} (error {}): {}\n", letters,
+                          getpid(), LogTime(), t_call.api, code, text);
   if (t_call.caller != nullptr) {
     t_message += fmt::format("        Called from {}, call {} of the process\n",
                              PlaceOf(t_call.caller), t_call.number);
   }
+}
+
+int Fail(int code, const std::string& text) {
+  t_last_error = code;
+  Say(LetterCode(code), code, text);
+  if (!t_in_task || t_call.api[0] != '\0') LogFailure(code, text);
   return code;
 }
 

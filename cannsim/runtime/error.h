@@ -61,6 +61,10 @@ void Complain(const std::string& text);
 // this thread.
 const char* TakeMessage();
 
+// Remembers a message of another module ("EI0006"), logs nothing and leaves the
+// last error alone.
+void Say(const char* letters, int code, const std::string& text);
+
 int PeekLastError();
 int TakeLastError();
 

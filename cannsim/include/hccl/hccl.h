@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives. The library that runs them (libhccl.so) is not there yet;
-// linking against a call fails.
+// Collectives between the devices of one host (libhccl.so).
 #ifndef BELAY_CANNSIM_INCLUDE_HCCL_HCCL_H_
 #define BELAY_CANNSIM_INCLUDE_HCCL_HCCL_H_
 
@@ -21,6 +20,9 @@ HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks,
                                       HcclComm* comm);
 HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank,
                                    HcclComm* comm);
+HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
+                                         HcclCommConfig* config,
+                                         HcclComm* comm);
 HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms);
 HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum,
                                    uint32_t* rankIds, uint64_t subCommId,
@@ -81,6 +83,10 @@ HcclResult HcclGetCommName(HcclComm comm, char* commName);
 HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError);
 const char* HcclGetErrorString(HcclResult code);
 uint32_t HcclGetCommConfigCapability(void);
+HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue);
+HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue* configValue);
+HcclResult HcclCommSuspend(HcclComm comm);
+HcclResult HcclCommResume(HcclComm comm);
 
 #ifdef __cplusplus
 }

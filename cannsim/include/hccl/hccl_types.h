@@ -71,11 +71,17 @@ typedef enum {
   HCCL_DATA_TYPE_RESERVED = 255
 } HcclDataType;
 
+typedef enum { HCCL_DETERMINISTIC = 0 } HcclConfig;
+
 typedef enum { HCCL_SEND = 0, HCCL_RECV = 1 } HcclSendRecvType;
 
 typedef struct {
   char internal[HCCL_ROOT_INFO_BYTES];
 } HcclRootInfo;
+
+typedef struct {
+  int32_t value;
+} HcclConfigValue;
 
 typedef struct {
   HcclSendRecvType sendRecvType;

@@ -186,7 +186,7 @@ class Reader {
       return Complain(kWanted);
     }
     rule->name = FaultName(word);
-    if (rule->name.empty()) return Complain("a name behind aclnn");
+    if (rule->name.empty()) return Complain("a name behind aclnn or Hccl");
     ++at_;
     return true;
   }
@@ -327,6 +327,7 @@ class Reader {
 std::string FaultName(std::string_view name) {
   std::string lower = Lower(name);
   if (lower.starts_with("aclnn")) lower.erase(0, 5);
+  if (lower.starts_with("hccl")) lower.erase(0, 4);
   return lower;
 }
 

@@ -42,6 +42,14 @@ void LogFailedTask(const TaskFailure& failure) {
                   inner.empty() ? "" : ", InnerCode=", inner));
 }
 
+// Messages of HCCL keep their place at the beginning of a line, where people
+// and `belay logs` look for the code.
+std::string TextOf(const Task& task, unsigned stream, unsigned number) {
+  const std::string message = TakeMessage();
+  return fmt::format("{} (stream {}, task {}):{}{}", task.name, stream, number,
+                     message.starts_with("EI") ? "\n" : " ", message);
+}
+
 }  // namespace
 
 Stream::Stream(Options options)
@@ -187,8 +195,7 @@ void Stream::RunOne(Task& task, unsigned number) {
       .task = number,
       .thread = static_cast<unsigned>(syscall(SYS_gettid)),
       .name = task.name,
-      .text = fmt::format("{} (stream {}, task {}): {}", task.name, options_.id,
-                          number, TakeMessage())};
+      .text = TextOf(task, options_.id, number)};
   LogFailedTask(failure);
   {
     const std::lock_guard lock(mutex_);
