@@ -23,8 +23,8 @@ void ReadNumber(const char* name, double low, double high, double* value,
       x >= low && x <= high) {
     *value = x;
   } else if (error->empty()) {
-    *error = fmt::format("{} is \"{}\", not a number from {} to {}", name,
-                         text, low, high);
+    *error = fmt::format("{} is \"{}\", not a number from {} to {}", name, text,
+                         low, high);
   }
 }
 

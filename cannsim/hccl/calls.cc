@@ -27,8 +27,8 @@ std::vector<uint64_t> PlacesOf(const std::vector<uint64_t>& counts) {
   return places;
 }
 
-HcclResult Finish(const Check& check, Collective collective,
-                  aclrtStream stream, const void* caller) {
+HcclResult Finish(const Check& check, Collective collective, aclrtStream stream,
+                  const void* caller) {
   if (!check.ok()) return check.result();
   return Queue(check.communicator(), std::move(collective), stream, caller);
 }
@@ -137,14 +137,13 @@ HcclResult HcclAllGatherV(void* sendBuf, uint64_t sendCount, void* recvBuf,
   Collective call(Kind::kAllGatherV, check.n_ranks());
   call.dtype = dataType;
   call.first.send.assign(check.n_ranks(), send);
-  call.first.recv = check.Pieces(recvBuf, Numbers(recvCounts),
-                                 Numbers(recvDispls), dataType, "written",
-                                 "recvBuf");
+  call.first.recv =
+      check.Pieces(recvBuf, Numbers(recvCounts), Numbers(recvDispls), dataType,
+                   "written", "recvBuf");
   if (check.ok() && Numbers(recvCounts)[check.rank()] != sendCount) {
-    check.Complain(
-        HCCL_E_PARA,
-        fmt::format("sendCount is {}, the rank's own recvCounts {}", sendCount,
-                    Numbers(recvCounts)[check.rank()]));
+    check.Complain(HCCL_E_PARA,
+                   fmt::format("sendCount is {}, the rank's own recvCounts {}",
+                               sendCount, Numbers(recvCounts)[check.rank()]));
   }
   return Finish(check, std::move(call), stream, caller);
 }
@@ -186,14 +185,13 @@ HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts,
   Collective call(Kind::kReduceScatterV, check.n_ranks());
   call.dtype = dataType;
   call.op = op;
-  call.first.send = check.Pieces(sendBuf, Numbers(sendCounts),
-                                 Numbers(sendDispls), dataType, "read",
-                                 "sendBuf");
+  call.first.send =
+      check.Pieces(sendBuf, Numbers(sendCounts), Numbers(sendDispls), dataType,
+                   "read", "sendBuf");
   if (check.ok() && Numbers(sendCounts)[check.rank()] != recvCount) {
-    check.Complain(
-        HCCL_E_PARA,
-        fmt::format("recvCount is {}, the rank's own sendCounts {}", recvCount,
-                    Numbers(sendCounts)[check.rank()]));
+    check.Complain(HCCL_E_PARA,
+                   fmt::format("recvCount is {}, the rank's own sendCounts {}",
+                               recvCount, Numbers(sendCounts)[check.rank()]));
   }
   for (Piece& piece : call.first.recv) piece.bytes = recv.bytes;
   call.n_reduced = recvCount;
@@ -208,8 +206,8 @@ HcclResult HcclBroadcast(void* buf, uint64_t count, HcclDataType dataType,
   check.Type(dataType).Root(root);
   if (!check.ok()) return check.result();
   const bool is_root = check.rank() == root;
-  const Piece whole = check.Buffer(buf, count, dataType,
-                                   is_root ? "read" : "written", "buf");
+  const Piece whole =
+      check.Buffer(buf, count, dataType, is_root ? "read" : "written", "buf");
   Collective call(Kind::kBroadcast, check.n_ranks());
   call.dtype = dataType;
   call.root = root;

@@ -50,8 +50,8 @@ Check& Check::Type(HcclDataType dtype) {
 
 Check& Check::Same(HcclDataType a, HcclDataType b) {
   if (ok() && a != b) {
-    Complain(HCCL_E_PARA, fmt::format("sends {} and receives {}", NameOf(a),
-                                      NameOf(b)));
+    Complain(HCCL_E_PARA,
+             fmt::format("sends {} and receives {}", NameOf(a), NameOf(b)));
   }
   return *this;
 }
@@ -71,8 +71,7 @@ Check& Check::Reduction(HcclDataType dtype, HcclReduceOp op) {
 
 Check& Check::Root(uint32_t root) {
   if (ok() && root >= n_ranks()) {
-    Complain(HCCL_E_PARA,
-             fmt::format("root {} of {} ranks", root, n_ranks()));
+    Complain(HCCL_E_PARA, fmt::format("root {} of {} ranks", root, n_ranks()));
   }
   return *this;
 }
@@ -92,8 +91,8 @@ Piece Check::Buffer(const void* at, uint64_t count, HcclDataType dtype,
   // Sums of what all ranks send must not overflow either.
   constexpr uint64_t kMost = uint64_t{1} << 48;
   if (count > kMost / BytesOf(dtype)) {
-    Complain(HCCL_E_PARA, fmt::format("{}: {} elements are too many", what,
-                                      count));
+    Complain(HCCL_E_PARA,
+             fmt::format("{}: {} elements are too many", what, count));
     return piece;
   }
   NotNull(at, what);

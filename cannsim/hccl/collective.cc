@@ -16,10 +16,10 @@ namespace cannsim::hccl {
 namespace {
 
 constexpr const char* kNames[] = {
-    "HcclAllReduce",      "HcclAllGather",  "HcclAllGatherV",
-    "HcclReduceScatter",  "HcclReduceScatterV", "HcclBroadcast",
-    "HcclReduce",         "HcclScatter",    "HcclAlltoAll",
-    "HcclAlltoAllV",      "HcclAlltoAllVC", "HcclBarrier"};
+    "HcclAllReduce",     "HcclAllGather",      "HcclAllGatherV",
+    "HcclReduceScatter", "HcclReduceScatterV", "HcclBroadcast",
+    "HcclReduce",        "HcclScatter",        "HcclAlltoAll",
+    "HcclAlltoAllV",     "HcclAlltoAllVC",     "HcclBarrier"};
 
 // One run of a collective in a stream's thread.
 class Running {
@@ -46,8 +46,7 @@ class Running {
     std::vector<char> parts;
     Move first = collective_.first;
     if (collective_.n_reduced > 0) {
-      const uint64_t bytes =
-          collective_.n_reduced * BytesOf(collective_.dtype);
+      const uint64_t bytes = collective_.n_reduced * BytesOf(collective_.dtype);
       parts.resize(first.recv.size() * bytes);
       for (size_t r = 0; r < first.recv.size(); ++r) {
         first.recv[r].at = parts.data() + r * bytes;
@@ -129,8 +128,8 @@ class Running {
         "rank {} calls {} (count {}, {}", rank, NameOf(kind), call.count,
         hccl::NameOf(static_cast<HcclDataType>(call.dtype)));
     if (call.op != static_cast<uint32_t>(HCCL_REDUCE_RESERVED)) {
-      text += fmt::format(", {}",
-                          hccl::NameOf(static_cast<HcclReduceOp>(call.op)));
+      text +=
+          fmt::format(", {}", hccl::NameOf(static_cast<HcclReduceOp>(call.op)));
     }
     if (call.root != kNobody) text += fmt::format(", root {}", call.root);
     return text + ")";
@@ -150,9 +149,10 @@ class Running {
     for (uint32_t i = 0; i < communicator_.n_ranks(); ++i) {
       for (uint32_t j = 0; j < communicator_.n_ranks(); ++j) {
         if (Call(i).send[j] == Call(j).recv[i]) continue;
-        return fmt::format("{}: rank {} sends {} bytes to rank {}, which "
-                           "expects {}",
-                           name(), i, Call(i).send[j], j, Call(j).recv[i]);
+        return fmt::format(
+            "{}: rank {} sends {} bytes to rank {}, which "
+            "expects {}",
+            name(), i, Call(i).send[j], j, Call(j).recv[i]);
       }
     }
     return "";
@@ -160,9 +160,8 @@ class Running {
 
   int FailMismatch(const std::string& why) {
     communicator_.NoteError(HCCL_E_PARA);
-    const std::string text =
-        fmt::format("collective {} of {}: {}", number_ + 1,
-                    communicator_.name(), why);
+    const std::string text = fmt::format("collective {} of {}: {}", number_ + 1,
+                                         communicator_.name(), why);
     if (cannsim_strict()) {
       cannsim_finding("SIM-019", caller_, (text + "; called from").c_str());
     }
@@ -241,7 +240,7 @@ int RunOnce(Communicator& communicator, const Collective& collective,
                                 "collective failed",
                                 communicator.name()));
   }
-  return Running(communicator, collective, run, turn.first(), caller).All();
+  return Running(communicator, collective, run, turn.place(), caller).All();
 }
 
 }  // namespace
@@ -277,10 +276,10 @@ TaskCost CostOfLink(uint64_t bytes) {
 
 int FailOutcome(Communicator& communicator, const Outcome& outcome,
                 const char* what, uint64_t number) {
-  const auto blamed = outcome.missing == 0
-                          ? kNobody
-                          : static_cast<uint32_t>(
-                                std::countr_zero(outcome.missing));
+  const auto blamed =
+      outcome.missing == 0
+          ? kNobody
+          : static_cast<uint32_t>(std::countr_zero(outcome.missing));
   const std::string who = communicator.Describe(outcome.missing);
   communicator.Break(blamed);
   if (outcome.kind == Outcome::Kind::kAbandoned) return ACL_SUCCESS;
@@ -322,18 +321,17 @@ HcclResult Queue(const std::shared_ptr<Communicator>& communicator,
                  Collective collective, aclrtStream stream,
                  const void* caller) {
   const auto shared = std::make_shared<Collective>(std::move(collective));
-  // A recorded task runs many times; each run draws its own number.
   const auto turn = cannsim_is_recorded(stream)
                         ? nullptr
-                        : communicator->DrawCollective();
-  return Launch(communicator, stream, NameOf(shared->kind),
-                shared->bytes_moved(),
-                [communicator, shared, turn, caller](const TaskRun& run) {
-                  const auto mine = turn == nullptr
-                                        ? communicator->DrawCollective()
-                                        : turn;
-                  return RunOnce(*communicator, *shared, *mine, run, caller);
-                });
+                        : communicator->DrawCollective(/*has_ticket=*/true);
+  return Launch(
+      communicator, stream, NameOf(shared->kind), shared->bytes_moved(),
+      [communicator, shared, turn, caller](const TaskRun& run) {
+        const auto mine =
+            turn == nullptr ? communicator->DrawCollective(/*has_ticket=*/false)
+                            : turn;
+        return RunOnce(*communicator, *shared, *mine, run, caller);
+      });
 }
 
 }  // namespace cannsim::hccl

@@ -62,8 +62,7 @@ struct Collective {
 
 // Queues it. `caller` is the place in the program.
 HcclResult Queue(const std::shared_ptr<Communicator>& communicator,
-                 Collective collective, aclrtStream stream,
-                 const void* caller);
+                 Collective collective, aclrtStream stream, const void* caller);
 
 // What the runtime's stream wait says of an outcome that is not ok; breaks the
 // communicator. `what` is the call, `done` what was done until then.

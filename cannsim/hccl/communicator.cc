@@ -59,9 +59,9 @@ std::shared_ptr<Communicator> Communicator::Join(const RootCard& card,
     return refuse(HCCL_E_PARA, kBadVariable, settings.error);
   }
   if (place.n_ranks == 0 || place.rank >= place.n_ranks) {
-    return refuse(HCCL_E_PARA, kBadArgument,
-                  fmt::format("rank {} of {} ranks", place.rank,
-                              place.n_ranks));
+    return refuse(
+        HCCL_E_PARA, kBadArgument,
+        fmt::format("rank {} of {} ranks", place.rank, place.n_ranks));
   }
   if (place.n_ranks > kMaxRanks) {
     return refuse(HCCL_E_NOT_SUPPORT, kBadArgument,
@@ -75,17 +75,16 @@ std::shared_ptr<Communicator> Communicator::Join(const RootCard& card,
       return refuse(HCCL_E_PARA, kBadArgument,
                     "rootInfo does not come from HcclGetRootInfo");
     }
-    return refuse(HCCL_E_TCP_CONNECT, kNoConnection,
-                  fmt::format("rank {} does not reach the root (process {}, "
-                              "which {}): {}",
-                              place.rank, card.life.pid,
-                              IsAlive(card.life)
-                                  ? "has closed this communicator's door"
-                                  : "has ended",
-                              std::strerror(error)));
+    return refuse(
+        HCCL_E_TCP_CONNECT, kNoConnection,
+        fmt::format("rank {} does not reach the root (process {}, "
+                    "which {}): {}",
+                    place.rank, card.life.pid,
+                    IsAlive(card.life) ? "has closed this communicator's door"
+                                       : "has ended",
+                    std::strerror(error)));
   }
-  if (const uint32_t n = segment->SetRanks(place.n_ranks);
-      n != place.n_ranks) {
+  if (const uint32_t n = segment->SetRanks(place.n_ranks); n != place.n_ranks) {
     return refuse(HCCL_E_PARA, kMismatch,
                   fmt::format("rank {} says that there are {} ranks, one that "
                               "came before says {}",
@@ -110,9 +109,9 @@ std::shared_ptr<Communicator> Communicator::Join(const RootCard& card,
 }
 
 HcclResult Communicator::AwaitOthers() {
-  const Patience patience{
-      .seconds = (settings_.connect_s + kExtraConnectSeconds) *
-                 settings_.real_seconds};
+  const Patience patience{.seconds =
+                              (settings_.connect_s + kExtraConnectSeconds) *
+                              settings_.real_seconds};
   const Outcome outcome = Wait(patience, [this] {
     Look look;
     for (uint32_t rank = 0; rank < n_ranks(); ++rank) {
@@ -136,19 +135,18 @@ HcclResult Communicator::AwaitOthers() {
   }
   const bool is_gone = outcome.kind == Outcome::Kind::kGone;
   return Refuse(
-      is_gone ? HCCL_E_TCP_CONNECT : HCCL_E_TIMEOUT, kNoConnection, place_.where,
-      fmt::format("rank {} of {} in {} {}; missing: {}", rank(), n_ranks(),
-                  name(),
-                  is_gone ? fmt::format("lost {} while it waited for all to "
-                                        "connect",
-                                        Describe(outcome.missing))
-                          : fmt::format("waited {} s (HCCL_CONNECT_TIMEOUT {} "
-                                        "and {}) for all to connect",
-                                        settings_.connect_s +
-                                            kExtraConnectSeconds,
-                                        settings_.connect_s,
-                                        kExtraConnectSeconds),
-                  RanksText(is_gone ? outcome.missing | missing : missing)));
+      is_gone ? HCCL_E_TCP_CONNECT : HCCL_E_TIMEOUT, kNoConnection,
+      place_.where,
+      fmt::format(
+          "rank {} of {} in {} {}; missing: {}", rank(), n_ranks(), name(),
+          is_gone ? fmt::format("lost {} while it waited for all to "
+                                "connect",
+                                Describe(outcome.missing))
+                  : fmt::format("waited {} s (HCCL_CONNECT_TIMEOUT {} "
+                                "and {}) for all to connect",
+                                settings_.connect_s + kExtraConnectSeconds,
+                                settings_.connect_s, kExtraConnectSeconds),
+          RanksText(is_gone ? outcome.missing | missing : missing)));
 }
 
 Communicator::~Communicator() {
@@ -194,7 +192,8 @@ Outcome Communicator::Wait(const Patience& patience,
     if (now.done) return {};
     if (now.moved) continue;
     // One look after they were seen to be gone: what they left is there.
-    if ((gone & now.missing) != 0) return {Outcome::Kind::kGone, gone & now.missing};
+    if ((gone & now.missing) != 0)
+      return {Outcome::Kind::kGone, gone & now.missing};
     if (patience.abandoned != nullptr && patience.abandoned->load()) {
       return {Outcome::Kind::kAbandoned, now.missing};
     }
@@ -213,17 +212,19 @@ Patience Communicator::ExecPatience(const TaskRun& run) const {
           .abandoned = &run.abandoned};
 }
 
-std::shared_ptr<Turn> Communicator::DrawCollective() {
-  return std::make_shared<Turn>(std::vector<Lane*>{&collective_}, drawing_);
+std::shared_ptr<Turn> Communicator::DrawCollective(bool has_ticket) {
+  return std::make_shared<Turn>(std::vector<Lane*>{&collective_}, has_ticket,
+                                drawing_);
 }
 
-std::shared_ptr<Turn> Communicator::DrawMessages(uint64_t to, uint64_t from) {
+std::shared_ptr<Turn> Communicator::DrawMessages(uint64_t to, uint64_t from,
+                                                 bool has_ticket) {
   std::vector<Lane*> lanes;
   for (uint32_t other = 0; other < n_ranks(); ++other) {
     if ((to >> other & 1) != 0) lanes.push_back(&to_[other]);
     if ((from >> other & 1) != 0) lanes.push_back(&from_[other]);
   }
-  return std::make_shared<Turn>(std::move(lanes), drawing_);
+  return std::make_shared<Turn>(std::move(lanes), has_ticket, drawing_);
 }
 
 std::string Communicator::Describe(uint64_t ranks) {

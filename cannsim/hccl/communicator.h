@@ -47,8 +47,8 @@ class Communicator {
     uint32_t n_ranks = 0;
     uint32_t rank = 0;
     int device = 0;
-    std::string name;            // "": made from the card
-    const char* where = "";      // the call that makes it
+    std::string name;        // "": made from the card
+    const char* where = "";  // the call that makes it
     const void* caller = nullptr;
   };
 
@@ -79,9 +79,11 @@ class Communicator {
   Outcome Wait(const Patience& patience, const std::function<Look()>& look);
   Patience ExecPatience(const TaskRun& run) const;
 
-  std::shared_ptr<Turn> DrawCollective();
+  // For a task that is recorded (`has_ticket` false): at each run.
+  std::shared_ptr<Turn> DrawCollective(bool has_ticket);
   // Bits of the ranks that are sent to and received from.
-  std::shared_ptr<Turn> DrawMessages(uint64_t to, uint64_t from);
+  std::shared_ptr<Turn> DrawMessages(uint64_t to, uint64_t from,
+                                     bool has_ticket);
 
   // "rank 2, which gave up on rank 3"; for messages.
   std::string Describe(uint64_t ranks);

@@ -140,10 +140,9 @@ HcclResult InitByTable(const char* api, const char* path, Place place,
   }
   HcclSettings settings;
   cannsim_hccl_settings(&settings);
-  const auto limit =
-      std::chrono::steady_clock::now() +
-      std::chrono::milliseconds(static_cast<int64_t>(
-          1e3 * settings.connect_s * settings.real_seconds));
+  const auto limit = std::chrono::steady_clock::now() +
+                     std::chrono::milliseconds(static_cast<int64_t>(
+                         1e3 * settings.connect_s * settings.real_seconds));
   if (!KnockUntil(table.key, limit, &card)) {
     return Refuse(HCCL_E_TIMEOUT, kNoConnection, api,
                   fmt::format("rank {} waited {} s (HCCL_CONNECT_TIMEOUT) for "
@@ -166,12 +165,12 @@ HcclResult InitAll(uint32_t n, const int32_t* devices, HcclComm* comms,
   for (uint32_t i = 0; i < n; ++i) {
     const bool is_there =
         devices[i] >= 0 && static_cast<uint32_t>(devices[i]) < n_devices;
-    if (!is_there || std::find(devices, devices + i, devices[i]) !=
-                         devices + i) {
-      return Refuse(HCCL_E_PARA, kBadArgument, kApi,
-                    fmt::format("device {} {}", devices[i],
-                                is_there ? "is named twice"
-                                         : "does not exist"));
+    if (!is_there ||
+        std::find(devices, devices + i, devices[i]) != devices + i) {
+      return Refuse(
+          HCCL_E_PARA, kBadArgument, kApi,
+          fmt::format("device {} {}", devices[i],
+                      is_there ? "is named twice" : "does not exist"));
     }
   }
   RootCard card;
@@ -226,14 +225,13 @@ HcclResult InitSub(Communicator& parent, uint64_t key, uint32_t first,
   }
   const HcclSettings& settings = parent.settings();
   const Outcome outcome =
-      parent.Wait({.seconds = settings.connect_s * settings.real_seconds},
-                  [&] {
-                    Look look;
-                    look.done = slot.sub_key.load() == key;
-                    look.missing = uint64_t{1} << first;
-                    if (look.done) card = slot.sub_card;
-                    return look;
-                  });
+      parent.Wait({.seconds = settings.connect_s * settings.real_seconds}, [&] {
+        Look look;
+        look.done = slot.sub_key.load() == key;
+        look.missing = uint64_t{1} << first;
+        if (look.done) card = slot.sub_card;
+        return look;
+      });
   if (!outcome.ok()) {
     return Refuse(HCCL_E_TIMEOUT, kNoConnection, place.where,
                   fmt::format("rank {} of {} waits for {}, which does not "
@@ -355,8 +353,8 @@ HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank,
                                     std::move(place), comm);
 }
 
-HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo,
-                                         uint32_t rank, HcclCommConfig* config,
+HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
+                                         HcclCommConfig* config,
                                          HcclComm* comm) {
   CANNSIM_HCCL_CALL(HcclCommInitClusterInfoConfig);
   if (config == nullptr) {

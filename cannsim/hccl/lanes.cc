@@ -11,35 +11,67 @@ uint64_t Lane::Draw() {
   return next_++;
 }
 
-void Lane::Finish(uint64_t number) {
-  const std::lock_guard lock(mutex_);
-  finished_.insert(number);
-  while (finished_.erase(serving_) > 0) ++serving_;
-  changed_.notify_all();
-}
-
-bool Lane::Await(uint64_t number, const std::atomic<bool>& abandoned) {
+bool Lane::Enter(uint64_t ticket, const std::atomic<bool>& abandoned,
+                 uint64_t* place) {
   std::unique_lock lock(mutex_);
-  while (serving_ != number) {
+  while (is_busy_ || (ticket != kNoTicket && ticket != serving_)) {
     if (abandoned.load()) return false;
     changed_.wait_for(lock, std::chrono::milliseconds(20));
+  }
+  is_busy_ = true;
+  *place = n_entered_++;
+  if (ticket == serving_) {
+    ++serving_;
+    Advance();
   }
   return true;
 }
 
-Turn::Turn(std::vector<Lane*> lanes, std::mutex& drawing)
-    : lanes_(std::move(lanes)) {
+// A skipped task counts, so that the other ranks see that it is missing.
+void Lane::Advance() {
+  while (skipped_.erase(serving_) > 0) {
+    ++serving_;
+    ++n_entered_;
+  }
+  changed_.notify_all();
+}
+
+void Lane::Leave() {
+  const std::lock_guard lock(mutex_);
+  is_busy_ = false;
+  changed_.notify_all();
+}
+
+void Lane::Skip(uint64_t ticket) {
+  const std::lock_guard lock(mutex_);
+  skipped_.insert(ticket);
+  Advance();
+}
+
+Turn::Turn(std::vector<Lane*> lanes, bool has_tickets, std::mutex& drawing)
+    : lanes_(std::move(lanes)), tickets_(lanes_.size(), Lane::kNoTicket) {
+  if (!has_tickets) return;
   const std::lock_guard lock(drawing);
-  for (Lane* lane : lanes_) numbers_.push_back(lane->Draw());
+  for (size_t i = 0; i < lanes_.size(); ++i) tickets_[i] = lanes_[i]->Draw();
 }
 
 Turn::~Turn() {
-  for (size_t i = 0; i < lanes_.size(); ++i) lanes_[i]->Finish(numbers_[i]);
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    if (i < n_entered_) {
+      lanes_[i]->Leave();
+    } else if (tickets_[i] != Lane::kNoTicket) {
+      lanes_[i]->Skip(tickets_[i]);
+    }
+  }
 }
 
 bool Turn::Await(const std::atomic<bool>& abandoned) {
-  for (size_t i = 0; i < lanes_.size(); ++i) {
-    if (!lanes_[i]->Await(numbers_[i], abandoned)) return false;
+  for (; n_entered_ < lanes_.size(); ++n_entered_) {
+    uint64_t place = 0;
+    if (!lanes_[n_entered_]->Enter(tickets_[n_entered_], abandoned, &place)) {
+      return false;
+    }
+    if (n_entered_ == 0) place_ = place;
   }
   return true;
 }

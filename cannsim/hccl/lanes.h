@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of one rank's work in a communicator, whatever streams it is on:
-// each task draws a number when it is queued and waits for its turn when it
-// runs. One lane for collectives, two for messages with each rank.
+// each task draws a ticket when it is queued and waits for its turn when it
+// runs. One lane for collectives, two for messages with each rank. What is
+// recorded now and runs later, perhaps often, has no ticket: its stream brings
+// it to the lane, and it goes in when nobody else is.
 #ifndef BELAY_CANNSIM_HCCL_LANES_H_
 #define BELAY_CANNSIM_HCCL_LANES_H_
 
@@ -17,35 +19,47 @@ namespace cannsim::hccl {
 
 class Lane {
  public:
+  static constexpr uint64_t kNoTicket = ~uint64_t{0};
+
   uint64_t Draw();
-  void Finish(uint64_t number);
-  // False when the stream was destroyed by force before the turn came.
-  bool Await(uint64_t number, const std::atomic<bool>& abandoned);
+  // Waits for the turn. `*place` counts what went in, and what never will,
+  // from 0. False when the stream was destroyed by force before.
+  bool Enter(uint64_t ticket, const std::atomic<bool>& abandoned,
+             uint64_t* place);
+  void Leave();
+  // The task of this ticket never runs.
+  void Skip(uint64_t ticket);
 
  private:
+  void Advance();
+
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t next_ = 0;
-  uint64_t serving_ = 0;
-  std::set<uint64_t> finished_;  // out of turn: work that never ran
+  uint64_t next_ = 0;     // ticket
+  uint64_t serving_ = 0;  // ticket
+  uint64_t n_entered_ = 0;
+  bool is_busy_ = false;
+  std::set<uint64_t> skipped_;
 };
 
-// Numbers of one task. They are given back when the task has run, or when it
-// never will.
+// One task in its lanes. It leaves them when it is destroyed.
 class Turn {
  public:
-  // The lanes must outlive it; all numbers are drawn at once.
-  Turn(std::vector<Lane*> lanes, std::mutex& drawing);
+  // The lanes must outlive it; all tickets are drawn at once.
+  Turn(std::vector<Lane*> lanes, bool has_tickets, std::mutex& drawing);
   ~Turn();
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
   bool Await(const std::atomic<bool>& abandoned);
-  uint64_t first() const { return numbers_[0]; }
+  // In the first lane.
+  uint64_t place() const { return place_; }
 
  private:
   std::vector<Lane*> lanes_;
-  std::vector<uint64_t> numbers_;
+  std::vector<uint64_t> tickets_;
+  size_t n_entered_ = 0;  // lanes
+  uint64_t place_ = 0;
 };
 
 }  // namespace cannsim::hccl

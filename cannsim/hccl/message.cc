@@ -29,10 +29,10 @@ struct Flow {
   Head head{};
   bool has_begun = false;
   bool is_done = false;
-  uint64_t n_head = 0;     // bytes of the head that went
-  uint64_t n_moved = 0;    // bytes behind it
-  uint64_t n_bytes = 0;    // behind it, in all
-  uint64_t end = 0;        // place in the ring behind it (sender)
+  uint64_t n_head = 0;         // bytes of the head that went
+  uint64_t n_moved = 0;        // bytes behind it
+  uint64_t n_bytes = 0;        // behind it, in all
+  uint64_t end = 0;            // place in the ring behind it (sender)
   std::string complaint = {};  // that the sides do not fit
 };
 
@@ -46,21 +46,20 @@ class Exchange {
         name_(name),
         run_(run) {
     for (const Message& message : messages) {
-      flows_.push_back({.what = message, .n_bytes = message.count * BytesOf(message.dtype)});
+      flows_.push_back(
+          {.what = message, .n_bytes = message.count * BytesOf(message.dtype)});
     }
   }
 
   int All(const void* caller) {
-    const Outcome outcome =
-        communicator_.Wait(communicator_.ExecPatience(run_),
-                           [this] { return LookAtAll(); });
+    const Outcome outcome = communicator_.Wait(communicator_.ExecPatience(run_),
+                                               [this] { return LookAtAll(); });
     if (!outcome.ok()) return FailOutcome(communicator_, outcome, name_, 0);
     for (const Flow& flow : flows_) {
       if (flow.complaint.empty()) continue;
       communicator_.NoteError(HCCL_E_PARA);
-      const std::string text =
-          fmt::format("{} in {}: {}", name_, communicator_.name(),
-                      flow.complaint);
+      const std::string text = fmt::format(
+          "{} in {}: {}", name_, communicator_.name(), flow.complaint);
       if (cannsim_strict()) {
         cannsim_finding("SIM-019", caller, (text + "; called from").c_str());
       }
@@ -104,10 +103,10 @@ class Exchange {
     }
     size_t moved = 0;
     if (flow.n_head < sizeof(Head)) {
-      moved = segment_.Push(
-          Way::kMessage, me_, to,
-          reinterpret_cast<const char*>(&flow.head) + flow.n_head,
-          sizeof(Head) - flow.n_head);
+      moved =
+          segment_.Push(Way::kMessage, me_, to,
+                        reinterpret_cast<const char*>(&flow.head) + flow.n_head,
+                        sizeof(Head) - flow.n_head);
       flow.n_head += moved;
     }
     if (flow.n_head == sizeof(Head)) {
@@ -141,11 +140,10 @@ class Exchange {
       }
       Judge(flow, from);
       flow.has_begun = true;
-      moved = segment_.Pull(Way::kMessage, from, me_, nullptr, sizeof(Head),
-                            true);
+      moved =
+          segment_.Pull(Way::kMessage, from, me_, nullptr, sizeof(Head), true);
     }
-    char* at =
-        flow.complaint.empty() ? flow.what.at + flow.n_moved : nullptr;
+    char* at = flow.complaint.empty() ? flow.what.at + flow.n_moved : nullptr;
     const size_t n = segment_.Pull(Way::kMessage, from, me_, at,
                                    flow.n_bytes - flow.n_moved, true);
     flow.n_moved += n;
@@ -157,10 +155,10 @@ class Exchange {
     *run_.now_ns = std::max(*run_.now_ns, flow.head.now_ns);
     const auto dtype = static_cast<HcclDataType>(flow.head.dtype);
     if (flow.head.count == flow.what.count && dtype == flow.what.dtype) return;
-    flow.complaint = fmt::format(
-        "rank {} sends {} of {} to rank {}, which expects {} of {}", from,
-        flow.head.count, NameOf(dtype), me_, flow.what.count,
-        NameOf(flow.what.dtype));
+    flow.complaint =
+        fmt::format("rank {} sends {} of {} to rank {}, which expects {} of {}",
+                    from, flow.head.count, NameOf(dtype), me_, flow.what.count,
+                    NameOf(flow.what.dtype));
     flow.n_bytes = flow.head.count * BytesOf(dtype);  // to be thrown away
     segment_.ring(Way::kMessage, from, me_).refused = flow.head.number + 1;
   }
@@ -204,13 +202,14 @@ HcclResult QueueMessages(const std::shared_ptr<Communicator>& communicator,
   }
   const auto turn = cannsim_is_recorded(stream)
                         ? nullptr
-                        : communicator->DrawMessages(to, from);
+                        : communicator->DrawMessages(to, from, true);
   return Launch(
       communicator, stream, name, bytes,
       [communicator, name, messages = std::move(messages), turn, to, from,
        caller](const TaskRun& run) {
-        const auto mine =
-            turn == nullptr ? communicator->DrawMessages(to, from) : turn;
+        const auto mine = turn == nullptr
+                              ? communicator->DrawMessages(to, from, false)
+                              : turn;
         return RunMessages(*communicator, name, messages, *mine, run, caller);
       });
 }

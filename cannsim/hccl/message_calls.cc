@@ -38,8 +38,7 @@ HcclResult QueueOrKeep(const Check& check, const char* name,
   if (!check.ok()) return check.result();
   Group& group = MyGroup();
   if (group.depth == 0) {
-    return QueueMessages(check.communicator(), name, {message}, stream,
-                         caller);
+    return QueueMessages(check.communicator(), name, {message}, stream, caller);
   }
   const auto it = std::find_if(
       group.batches.begin(), group.batches.end(), [&](const Batch& batch) {
@@ -49,18 +48,16 @@ HcclResult QueueOrKeep(const Check& check, const char* name,
   if (it != group.batches.end()) {
     it->messages.push_back(message);
   } else {
-    group.batches.push_back(
-        {check.communicator(), stream, {message}, caller});
+    group.batches.push_back({check.communicator(), stream, {message}, caller});
   }
   return HCCL_SUCCESS;
 }
 
 Message MessageOf(Check& check, const HcclSendRecvItem& item) {
   const bool is_send = item.sendRecvType == HCCL_SEND;
-  const Piece piece =
-      check.Buffer(item.buf, item.count, item.dataType,
-                   is_send ? "read" : "written", is_send ? "sendBuf"
-                                                         : "recvBuf");
+  const Piece piece = check.Buffer(item.buf, item.count, item.dataType,
+                                   is_send ? "read" : "written",
+                                   is_send ? "sendBuf" : "recvBuf");
   return {.is_send = is_send,
           .peer = item.remoteRank,
           .at = piece.at,
@@ -83,8 +80,7 @@ HcclResult HcclSend(void* sendBuf, uint64_t count, HcclDataType dataType,
   check.Type(dataType).Peer(destRank, /*may_be_own=*/false);
   const Message message = cannsim::hccl::MessageOf(
       check, {HCCL_SEND, sendBuf, count, dataType, destRank});
-  return cannsim::hccl::QueueOrKeep(check, "HcclSend", message, stream,
-                                    caller);
+  return cannsim::hccl::QueueOrKeep(check, "HcclSend", message, stream, caller);
 }
 
 HcclResult HcclRecv(void* recvBuf, uint64_t count, HcclDataType dataType,
@@ -94,8 +90,7 @@ HcclResult HcclRecv(void* recvBuf, uint64_t count, HcclDataType dataType,
   check.Type(dataType).Peer(srcRank, /*may_be_own=*/false);
   const Message message = cannsim::hccl::MessageOf(
       check, {HCCL_RECV, recvBuf, count, dataType, srcRank});
-  return cannsim::hccl::QueueOrKeep(check, "HcclRecv", message, stream,
-                                    caller);
+  return cannsim::hccl::QueueOrKeep(check, "HcclRecv", message, stream, caller);
 }
 
 HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t itemNum,
@@ -117,9 +112,8 @@ HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t itemNum,
     messages.push_back(cannsim::hccl::MessageOf(check, item));
   }
   if (!check.ok()) return check.result();
-  return cannsim::hccl::QueueMessages(check.communicator(),
-                                      "HcclBatchSendRecv", std::move(messages),
-                                      stream, caller);
+  return cannsim::hccl::QueueMessages(check.communicator(), "HcclBatchSendRecv",
+                                      std::move(messages), stream, caller);
 }
 
 HcclResult HcclGroupStart() {

@@ -66,8 +66,7 @@ bool ParseRankTable(std::string_view text, RankTable* table,
     if (!TakeRanks(*list, &ranks, error)) return false;
   } else if (const Json* servers = Field(root, "server_list")) {
     if (servers->size() != 1) {
-      *error = fmt::format("{} servers; cannsim has one host",
-                           servers->size());
+      *error = fmt::format("{} servers; cannsim has one host", servers->size());
       return false;
     }
     const Json& server = servers->front();

@@ -100,11 +100,10 @@ struct E5m2 {
     int exponent = 0;
     std::frexp(x, &exponent);
     const double step = std::ldexp(1.0, std::max(exponent - 3, -16));
-    const double rounded =
-        std::isinf(x) ? x : std::nearbyint(x / step) * step;
+    const double rounded = std::isinf(x) ? x : std::nearbyint(x / step) * step;
     if (std::abs(rounded) > 57344.0) return static_cast<Bits>(sign | 0x7C);
-    return static_cast<Bits>(
-        belay::F16FromF32(static_cast<float>(rounded)) >> 8);
+    return static_cast<Bits>(belay::F16FromF32(static_cast<float>(rounded)) >>
+                             8);
   }
 };
 struct F32 {
@@ -162,12 +161,12 @@ void ReduceIntegers(HcclReduceOp op, const char* parts, uint32_t n_parts,
       const T next = Load<T>(parts, r * count + i);
       switch (op) {
         case HCCL_REDUCE_SUM:
-          sum = static_cast<T>(static_cast<Wide>(sum) +
-                               static_cast<Wide>(next));
+          sum =
+              static_cast<T>(static_cast<Wide>(sum) + static_cast<Wide>(next));
           break;
         case HCCL_REDUCE_PROD:
-          sum = static_cast<T>(static_cast<Wide>(sum) *
-                               static_cast<Wide>(next));
+          sum =
+              static_cast<T>(static_cast<Wide>(sum) * static_cast<Wide>(next));
           break;
         case HCCL_REDUCE_MAX:
           sum = std::max(sum, next);

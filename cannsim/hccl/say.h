@@ -41,7 +41,7 @@ class Scope {
   void* scope_;
 };
 
-#define CANNSIM_HCCL_CALL(api)                 \
+#define CANNSIM_HCCL_CALL(api)                      \
   const void* caller = __builtin_return_address(0); \
   const ::cannsim::hccl::Scope call_scope(#api, caller)
 

@@ -113,7 +113,7 @@ std::shared_ptr<Segment> Segment::Open(const RootCard& card, int* error) {
     return nullptr;
   }
   // The number may belong to another file by now.
-  struct stat info{};
+  struct stat info {};
   if (fstat(made->fd_, &info) != 0 || !S_ISREG(info.st_mode) ||
       info.st_size < static_cast<off_t>(kHeaderBytes)) {
     *error = ENOENT;
@@ -164,8 +164,7 @@ bool Segment::Join(uint32_t rank) {
 
 bool Segment::MapRings() {
   ring_bytes_ = RingBytesFor(n_ranks_);
-  rings_bytes_ =
-      size_t{2} * n_ranks_ * n_ranks_ * (sizeof(Ring) + ring_bytes_);
+  rings_bytes_ = size_t{2} * n_ranks_ * n_ranks_ * (sizeof(Ring) + ring_bytes_);
   const auto total = static_cast<off_t>(kHeaderBytes + rings_bytes_);
   // Everybody grows it to the same size; new bytes are zeros, as rings begin.
   if (ftruncate(fd_, total) != 0) return false;

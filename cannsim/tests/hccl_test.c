@@ -8,10 +8,10 @@
 // Element i of rank r before anything happens: all different, also in size.
 static int32_t In(int r, int i) { return 1000003 * (r + 1) + 3 * i; }
 
-#define CALL(expression)                       \
-  do {                                         \
-    CHECK_IS((expression), HCCL_SUCCESS);      \
-    OK(aclrtSynchronizeStream(r->stream));     \
+#define CALL(expression)                   \
+  do {                                     \
+    CHECK_IS((expression), HCCL_SUCCESS);  \
+    OK(aclrtSynchronizeStream(r->stream)); \
   } while (0)
 
 static int32_t* Filled(const Rank* r, int count) {
@@ -50,7 +50,8 @@ static void AllGather(Rank* r, int count, int in_place) {
   int32_t* host = Filled(r, count);
   int32_t* all = malloc(bytes * (size_t)r->n + 1);
   char* recv = OnDevice(NULL, bytes * (size_t)r->n);
-  char* send = in_place ? recv + bytes * (size_t)r->rank : OnDevice(NULL, bytes);
+  char* send =
+      in_place ? recv + bytes * (size_t)r->rank : OnDevice(NULL, bytes);
   if (bytes > 0) {
     OK(aclrtMemcpy(send, bytes, host, bytes, ACL_MEMCPY_HOST_TO_DEVICE));
   }
@@ -363,8 +364,8 @@ static void OneType(Rank* r, const Type* t, HcclReduceOp op) {
   const size_t bytes = (size_t)(N_VALUES * t->bytes);
   for (int i = 0; i < N_VALUES; ++i) Encode(t, r->rank, i, mine + i * t->bytes);
   void* buffer = OnDevice(mine, bytes);
-  CALL(HcclAllReduce(buffer, buffer, N_VALUES, t->type, op, r->comm,
-                     r->stream));
+  CALL(
+      HcclAllReduce(buffer, buffer, N_VALUES, t->type, op, r->comm, r->stream));
   ToHost(got, buffer, bytes);
   for (int i = 0; i < N_VALUES; ++i) {
     Encode(t, 0, i, other);
