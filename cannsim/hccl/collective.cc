@@ -255,13 +255,16 @@ Collective::Collective(Kind which, uint32_t n_ranks) : kind(which) {
   first.recv.resize(n_ranks);
 }
 
-uint64_t Collective::bytes_moved() const {
+uint64_t Collective::BytesMoved(uint32_t rank) const {
   uint64_t bytes = 0;
   for (const Move* move : {&first, &second}) {
     uint64_t out = 0;
     uint64_t in = 0;
-    for (const Piece& piece : move->send) out += piece.bytes;
-    for (const Piece& piece : move->recv) in += piece.bytes;
+    for (size_t r = 0; r < move->send.size(); ++r) {
+      if (r == rank) continue;
+      out += move->send[r].bytes;
+      in += move->recv[r].bytes;
+    }
     bytes += std::max(out, in);
   }
   return bytes;
@@ -324,14 +327,15 @@ HcclResult Queue(const std::shared_ptr<Communicator>& communicator,
   const auto turn = cannsim_is_recorded(stream)
                         ? nullptr
                         : communicator->DrawCollective(/*has_ticket=*/true);
-  return Launch(
-      communicator, stream, NameOf(shared->kind), shared->bytes_moved(),
-      [communicator, shared, turn, caller](const TaskRun& run) {
-        const auto mine =
-            turn == nullptr ? communicator->DrawCollective(/*has_ticket=*/false)
-                            : turn;
-        return RunOnce(*communicator, *shared, *mine, run, caller);
-      });
+  return Launch(communicator, stream, NameOf(shared->kind),
+                shared->BytesMoved(communicator->rank()),
+                [communicator, shared, turn, caller](const TaskRun& run) {
+                  const auto mine =
+                      turn == nullptr
+                          ? communicator->DrawCollective(/*has_ticket=*/false)
+                          : turn;
+                  return RunOnce(*communicator, *shared, *mine, run, caller);
+                });
 }
 
 }  // namespace cannsim::hccl

@@ -57,7 +57,8 @@ struct Collective {
   Move second;  // empty, or after the reduction
 
   explicit Collective(Kind which, uint32_t n_ranks);
-  uint64_t bytes_moved() const;  // over the links of this rank
+  // Over the links of this rank.
+  uint64_t BytesMoved(uint32_t rank) const;
 };
 
 // Queues it. `caller` is the place in the program.

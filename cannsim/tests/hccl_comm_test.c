@@ -179,9 +179,9 @@ static void Parts(Rank* r) {
     HcclCommConfig config;
     memset(&config, 0, sizeof(config));
     strcpy(config.hcclCommName, "part");
-    CHECK_IS(HcclCreateSubCommConfig(&r->comm, 2, mine, 7, place, &config,
-                                     &part),
-             HCCL_SUCCESS);
+    CHECK_IS(
+        HcclCreateSubCommConfig(&r->comm, 2, mine, 7, place, &config, &part),
+        HCCL_SUCCESS);
     char name[COMM_NAME_MAX_LENGTH] = "";
     uint32_t rank = 9;
     CHECK_IS(HcclGetCommName(part, name), HCCL_SUCCESS);
@@ -199,9 +199,9 @@ static void Parts(Rank* r) {
   HcclComm none = r->comm;
   uint32_t all_but_3[3] = {0, 1, 2};
   if (r->rank == 3) {
-    CHECK_IS(HcclCreateSubCommConfig(&r->comm, 3, NULL, 8, 0xFFFFFFFFU, NULL,
-                                     &none),
-             HCCL_SUCCESS);
+    CHECK_IS(
+        HcclCreateSubCommConfig(&r->comm, 3, NULL, 8, 0xFFFFFFFFU, NULL, &none),
+        HCCL_SUCCESS);
     CHECK(none == NULL);
   } else {
     CHECK_IS(HcclCreateSubCommConfig(&r->comm, 3, all_but_3, 8,
@@ -243,7 +243,9 @@ static void ByTable(Rank* r) {
 
 static void BadTable(Rank* r) {
   const char* const texts[] = {
-      "", "[]", "{\"server_list\": []}",
+      "",
+      "[]",
+      "{\"server_list\": []}",
       "{\"rank_list\": [{\"rank_id\": 1}]}",
       "{\"rank_list\": [{\"rank_id\": 0}, {\"rank_id\": 0}]}",
       "{\"rank_list\": [{\"rank_id\": \"0x\"}]}",
@@ -341,8 +343,7 @@ static void Arguments(Rank* r) {
   CHECK_IS(HcclCommInitRootInfo(2, &root, 2, &r->comm), HCCL_E_PARA);
   CHECK_IS(HcclGetRootInfo(&root), HCCL_SUCCESS);
   CHECK_IS(HcclCommInitRootInfo(65, &root, 0, &r->comm), HCCL_E_NOT_SUPPORT);
-  CHECK_IS(HcclCommInitRootInfoConfig(1, &root, 0, NULL, &r->comm),
-           HCCL_E_PTR);
+  CHECK_IS(HcclCommInitRootInfoConfig(1, &root, 0, NULL, &r->comm), HCCL_E_PTR);
   CHECK_IS(HcclGetRootInfo(&root), HCCL_SUCCESS);
   CHECK_IS(HcclCommInitRootInfo(1, &root, 0, &r->comm), HCCL_SUCCESS);
   CHECK_IS(HcclGetRankSize(NULL, &n), HCCL_E_PTR);
@@ -359,17 +360,17 @@ static void Arguments(Rank* r) {
   CHECK_IS(HcclAllReduce(buffer, buffer, 100, kFloat, HCCL_REDUCE_SUM, r->comm,
                          r->stream),
            HCCL_E_PARA);
-  CHECK_IS(HcclAllReduce(&n, &n, 1, kFloat, HCCL_REDUCE_SUM, r->comm,
-                         r->stream),
-           HCCL_E_PARA);  // the host's
+  CHECK_IS(
+      HcclAllReduce(&n, &n, 1, kFloat, HCCL_REDUCE_SUM, r->comm, r->stream),
+      HCCL_E_PARA);  // the host's
   CHECK_IS(HcclAllReduce(buffer, buffer, UINT64_MAX, kFloat, HCCL_REDUCE_SUM,
                          r->comm, r->stream),
            HCCL_E_PARA);
   CHECK_IS(HcclBroadcast(buffer, 8, kFloat, 1, r->comm, r->stream),
            HCCL_E_PARA);
-  CHECK_IS(HcclAlltoAll(buffer, 4, kFloat, buffer, 4, kFloat, r->comm,
-                        r->stream),
-           HCCL_E_PARA);
+  CHECK_IS(
+      HcclAlltoAll(buffer, 4, kFloat, buffer, 4, kFloat, r->comm, r->stream),
+      HCCL_E_PARA);
   CHECK_IS(HcclAlltoAllV(buffer, NULL, NULL, kFloat, NULL, NULL, NULL, kFloat,
                          r->comm, r->stream),
            HCCL_E_PTR);

@@ -181,8 +181,12 @@ static void Differs(Rank* r) {
   for (int i = 0; i < 16; ++i) host[i] = 1;
   void* a = OnDevice(host, 64);
   void* b = OnDevice(host, 64);
-  const char* said[] = {"rank 1 calls HcclAllReduce (count 5,", "int32", "max",
-                        "root 1", "HcclBarrier", "rank 0 sends 24 bytes"};
+  const char* said[] = {"rank 1 calls HcclAllReduce (count 5,",
+                        "int32",
+                        "max",
+                        "root 1",
+                        "HcclBarrier",
+                        "rank 0 sends 24 bytes"};
   for (int what = 0; what < 6; ++what) {
     HcclResult result = HCCL_SUCCESS;
     switch (what) {
@@ -194,9 +198,9 @@ static void Differs(Rank* r) {
                                r->comm, r->stream);
         break;
       case 2:
-        result = HcclReduce(a, b, 4, kFloat,
-                            odd ? HCCL_REDUCE_MAX : HCCL_REDUCE_SUM, 0, r->comm,
-                            r->stream);
+        result =
+            HcclReduce(a, b, 4, kFloat, odd ? HCCL_REDUCE_MAX : HCCL_REDUCE_SUM,
+                       0, r->comm, r->stream);
         break;
       case 3:
         result = HcclBroadcast(a, 4, kFloat, odd ? 1 : 0, r->comm, r->stream);

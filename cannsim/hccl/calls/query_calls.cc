@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "cannsim/hccl/check.h"
+#include "cannsim/hccl/calls/check.h"
 #include "cannsim/hccl/say.h"
 #include "hccl/hccl.h"
 

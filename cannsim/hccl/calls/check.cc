@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cannsim/hccl/check.h"
+#include "cannsim/hccl/calls/check.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cannsim/hccl/rank_table.h"
+#include "cannsim/hccl/calls/rank_table.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arguments of a call, checked one after another; the first complaint
 // counts.
-#ifndef BELAY_CANNSIM_HCCL_CHECK_H_
-#define BELAY_CANNSIM_HCCL_CHECK_H_
+#ifndef BELAY_CANNSIM_HCCL_CALLS_CHECK_H_
+#define BELAY_CANNSIM_HCCL_CALLS_CHECK_H_
 
 #include <cstdint>
 #include <memory>
@@ -54,4 +54,4 @@ std::vector<Piece> Cut(const Piece& whole, uint32_t n);
 
 }  // namespace cannsim::hccl
 
-#endif  // BELAY_CANNSIM_HCCL_CHECK_H_
+#endif  // BELAY_CANNSIM_HCCL_CALLS_CHECK_H_

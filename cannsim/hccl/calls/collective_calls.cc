@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cannsim/hccl/check.h"
+#include "cannsim/hccl/calls/check.h"
 #include "cannsim/hccl/reduce.h"
 #include "cannsim/hccl/say.h"
 #include "hccl/hccl.h"

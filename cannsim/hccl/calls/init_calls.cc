@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "acl/acl.h"
+#include "cannsim/hccl/calls/rank_table.h"
 #include "cannsim/hccl/communicator.h"
-#include "cannsim/hccl/rank_table.h"
 #include "cannsim/hccl/rendezvous.h"
 #include "cannsim/hccl/say.h"
 #include "hccl/hccl.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef BELAY_CANNSIM_HCCL_RANK_TABLE_H_
-#define BELAY_CANNSIM_HCCL_RANK_TABLE_H_
+#ifndef BELAY_CANNSIM_HCCL_CALLS_RANK_TABLE_H_
+#define BELAY_CANNSIM_HCCL_CALLS_RANK_TABLE_H_
 
 #include <cstdint>
 #include <string>
@@ -21,4 +21,4 @@ bool ParseRankTable(std::string_view text, RankTable* table,
 
 }  // namespace cannsim::hccl
 
-#endif  // BELAY_CANNSIM_HCCL_RANK_TABLE_H_
+#endif  // BELAY_CANNSIM_HCCL_CALLS_RANK_TABLE_H_
