@@ -229,16 +229,9 @@ class Running {
 
 int RunOnce(Communicator& communicator, const Collective& collective,
             Turn& turn, const TaskRun& run, const void* caller) {
-  if (!turn.Await(run.abandoned)) {
-    communicator.Break(kNobody);
-    return ACL_SUCCESS;
-  }
-  if (communicator.is_broken()) {
-    return FailTask(ACL_ERROR_RT_FFTS_PLUS_EXCEPTION, HCCL_E_REMOTE, kInner,
-                    NameOf(collective.kind),
-                    fmt::format("{} does not work any more: an earlier "
-                                "collective failed",
-                                communicator.name()));
+  int code = ACL_SUCCESS;
+  if (!BeginTask(communicator, turn, run, NameOf(collective.kind), &code)) {
+    return code;
   }
   return Running(communicator, collective, run, turn.place(), caller).All();
 }
@@ -299,6 +292,35 @@ int FailOutcome(Communicator& communicator, const Outcome& outcome,
                   "information: group:[{}], rankSize[{}], rankId[{}]",
                   what, number + 1, why, who, communicator.name(),
                   communicator.n_ranks(), communicator.rank()));
+}
+
+bool BeginTask(Communicator& communicator, Turn& turn, const TaskRun& run,
+               const char* what, int* code) {
+  const HcclSettings& settings = communicator.settings();
+  // What is in front may itself wait as long as it is allowed to.
+  const Entry entry =
+      turn.Await({.abandoned = run.abandoned,
+                  .seconds = 2 * settings.exec_s * settings.real_seconds});
+  *code = ACL_SUCCESS;
+  if (entry != Entry::kIn) communicator.Break(kNobody);
+  if (entry == Entry::kAbandoned) return false;
+  if (entry == Entry::kLate) {
+    communicator.NoteError(HCCL_E_TIMEOUT);
+    *code = FailTask(
+        ACL_ERROR_RT_FFTS_PLUS_TIMEOUT, HCCL_E_TIMEOUT, kTimeout, what,
+        fmt::format("{} in {} stands behind work of the same rank on another "
+                    "stream, which was not done within twice {} s "
+                    "(HCCL_EXEC_TIMEOUT)",
+                    what, communicator.name(), settings.exec_s));
+    return false;
+  }
+  if (!communicator.is_broken()) return true;
+  *code =
+      FailTask(ACL_ERROR_RT_FFTS_PLUS_EXCEPTION, HCCL_E_REMOTE, kInner, what,
+               fmt::format("{} does not work any more: an earlier "
+                           "collective failed",
+                           communicator.name()));
+  return false;
 }
 
 HcclResult Launch(const std::shared_ptr<Communicator>& communicator,

@@ -70,6 +70,11 @@ HcclResult Queue(const std::shared_ptr<Communicator>& communicator,
 int FailOutcome(Communicator& communicator, const Outcome& outcome,
                 const char* what, uint64_t number);
 
+// Waits for the task's turn in the communicator. False when it must not go on;
+// then `*code` is what it returns.
+bool BeginTask(Communicator& communicator, Turn& turn, const TaskRun& run,
+               const char* what, int* code);
+
 // Simulated time of bytes over a link between devices.
 TaskCost CostOfLink(uint64_t bytes);
 

@@ -5,17 +5,26 @@
 #include <utility>
 
 namespace cannsim::hccl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
 
 uint64_t Lane::Draw() {
   const std::lock_guard lock(mutex_);
   return next_++;
 }
 
-bool Lane::Enter(uint64_t ticket, const std::atomic<bool>& abandoned,
-                 uint64_t* place) {
+Entry Lane::Enter(uint64_t ticket, const LaneLimit& limit, uint64_t* place) {
+  const auto begin = Clock::now();
   std::unique_lock lock(mutex_);
   while (is_busy_ || (ticket != kNoTicket && ticket != serving_)) {
-    if (abandoned.load()) return false;
+    if (limit.abandoned.load()) return Entry::kAbandoned;
+    const std::chrono::duration<double> waited = Clock::now() - begin;
+    if (limit.seconds > 0 && waited.count() > limit.seconds) {
+      return Entry::kLate;
+    }
     changed_.wait_for(lock, std::chrono::milliseconds(20));
   }
   is_busy_ = true;
@@ -24,7 +33,7 @@ bool Lane::Enter(uint64_t ticket, const std::atomic<bool>& abandoned,
     ++serving_;
     Advance();
   }
-  return true;
+  return Entry::kIn;
 }
 
 // A skipped task counts, so that the other ranks see that it is missing.
@@ -65,15 +74,15 @@ Turn::~Turn() {
   }
 }
 
-bool Turn::Await(const std::atomic<bool>& abandoned) {
+Entry Turn::Await(const LaneLimit& limit) {
   for (; n_entered_ < lanes_.size(); ++n_entered_) {
     uint64_t place = 0;
-    if (!lanes_[n_entered_]->Enter(tickets_[n_entered_], abandoned, &place)) {
-      return false;
-    }
+    const Entry entry =
+        lanes_[n_entered_]->Enter(tickets_[n_entered_], limit, &place);
+    if (entry != Entry::kIn) return entry;
     if (n_entered_ == 0) place_ = place;
   }
-  return true;
+  return Entry::kIn;
 }
 
 }  // namespace cannsim::hccl

@@ -17,15 +17,22 @@
 
 namespace cannsim::hccl {
 
+enum class Entry { kIn, kAbandoned, kLate };
+
+// How long a task waits for its turn, at most.
+struct LaneLimit {
+  const std::atomic<bool>& abandoned;  // its stream was destroyed by force
+  double seconds;                      // 0: for ever
+};
+
 class Lane {
  public:
   static constexpr uint64_t kNoTicket = ~uint64_t{0};
 
   uint64_t Draw();
   // Waits for the turn. `*place` counts what went in, and what never will,
-  // from 0. False when the stream was destroyed by force before.
-  bool Enter(uint64_t ticket, const std::atomic<bool>& abandoned,
-             uint64_t* place);
+  // from 0.
+  Entry Enter(uint64_t ticket, const LaneLimit& limit, uint64_t* place);
   void Leave();
   // The task of this ticket never runs.
   void Skip(uint64_t ticket);
@@ -51,7 +58,7 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  bool Await(const std::atomic<bool>& abandoned);
+  Entry Await(const LaneLimit& limit);
   // In the first lane.
   uint64_t place() const { return place_; }
 

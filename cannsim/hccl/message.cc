@@ -174,17 +174,8 @@ class Exchange {
 int RunMessages(Communicator& communicator, const char* name,
                 const std::vector<Message>& messages, Turn& turn,
                 const TaskRun& run, const void* caller) {
-  if (!turn.Await(run.abandoned)) {
-    communicator.Break(kNobody);
-    return ACL_SUCCESS;
-  }
-  if (communicator.is_broken()) {
-    return FailTask(ACL_ERROR_RT_FFTS_PLUS_EXCEPTION, HCCL_E_REMOTE, kInner,
-                    name,
-                    fmt::format("{} does not work any more: an earlier "
-                                "collective failed",
-                                communicator.name()));
-  }
+  int code = ACL_SUCCESS;
+  if (!BeginTask(communicator, turn, run, name, &code)) return code;
   return Exchange(communicator, messages, name, run).All(caller);
 }
 

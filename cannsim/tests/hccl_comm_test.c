@@ -165,6 +165,28 @@ static void Forced(Rank* r) {
   Leave(r);
 }
 
+// A collective stands behind one that was queued before it on another stream,
+// which never comes to it: it waits no longer than it may.
+static void Behind(Rank* r) {
+  Door door;
+  aclrtStream other = NULL;
+  Enter(r);
+  CHECK_IS(Connect(r), HCCL_SUCCESS);
+  void* buffer = Eight(3);
+  DoorInit(&door);
+  OK(aclrtCreateStream(&other));
+  OK(aclrtLaunchHostFunc(other, DoorWait, &door));
+  CHECK_IS(Reduce(r->comm, buffer, other), HCCL_SUCCESS);
+  CHECK_IS(Reduce(r->comm, buffer, r->stream), HCCL_SUCCESS);
+  CHECK_IS(aclrtSynchronizeStream(r->stream), ACL_ERROR_RT_FFTS_PLUS_TIMEOUT);
+  CHECK(strstr(aclGetRecentErrMsg(), "stands behind") != NULL);
+  DoorOpen(&door);
+  CHECK_IS(aclrtSynchronizeStream(other), ACL_ERROR_RT_FFTS_PLUS_EXCEPTION);
+  OK(aclrtDestroyStream(other));
+  OK(aclrtFree(buffer));
+  Leave(r);
+}
+
 // --- Parts of a communicator ---
 
 static void Parts(Rank* r) {
@@ -398,6 +420,11 @@ int main(void) {
   CHECK_IS(RunRanks(4, Two, NULL), 0);
   CHECK_IS(RunRanks(2, Asynchronous, NULL), 0);
   CHECK_IS(RunRanks(2, Forced, NULL), 0);
+  setenv("CANNSIM_HCCL_SECOND", "0.001", 1);
+  setenv("HCCL_EXEC_TIMEOUT", "100", 1);
+  CHECK_IS(RunRanks(1, Behind, NULL), 0);
+  unsetenv("CANNSIM_HCCL_SECOND");
+  unsetenv("HCCL_EXEC_TIMEOUT");
   CHECK_IS(RunRanks(4, Parts, NULL), 0);
   TestTables();
   CHECK_IS(RunRanks(1, OneThread, NULL), 0);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -104,9 +105,13 @@ HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t itemNum,
   std::vector<Message> messages;
   for (uint32_t i = 0; check.ok() && i < itemNum; ++i) {
     const HcclSendRecvItem& item = sendRecvInfo[i];
-    if (item.sendRecvType != HCCL_SEND && item.sendRecvType != HCCL_RECV) {
-      check.Complain(HCCL_E_PARA,
-                     fmt::format("item {} neither sends nor receives", i));
+    // A C program may put any number there.
+    uint32_t kind = 0;
+    static_assert(sizeof(kind) == sizeof(item.sendRecvType));
+    std::memcpy(&kind, &item.sendRecvType, sizeof(kind));
+    if (kind != HCCL_SEND && kind != HCCL_RECV) {
+      return check.Complain(
+          HCCL_E_PARA, fmt::format("item {} neither sends nor receives", i));
     }
     check.Type(item.dataType).Peer(item.remoteRank, /*may_be_own=*/true);
     messages.push_back(cannsim::hccl::MessageOf(check, item));
