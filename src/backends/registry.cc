@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/registry.h"
 
+#include "backends/cann/cann.h"
 #include "backends/cpu/cpu.h"
 #include "backends/ref/ref.h"
 #include "base/error_ids.h"
 
 namespace belay::backends {
 
-std::vector<std::string_view> Names() { return {"cpu", "ref"}; }
+std::vector<std::string_view> Names() { return {"cpu", "ref", "cann"}; }
 
 StatusOr<std::unique_ptr<ops::Backend>> Create(std::string_view name,
                                                const ops::Numerics& numerics,
@@ -18,12 +19,16 @@ StatusOr<std::unique_ptr<ops::Backend>> Create(std::string_view name,
         numerics, pool,
         {.simd_target = options.simd_target, .topology = options.topology});
   }
-  if (name == "ref") {
-    if (options.simd_target.empty()) return ref::Create(numerics);
-    return MakeError(kBackUnsupported, {.where = "--simd-target",
-                                        .what = "scalar code alone",
-                                        .expected = "--backend cpu",
-                                        .got = std::string(name)});
+  if (name == "ref" || name == "cann") {
+    if (!options.simd_target.empty()) {
+      return MakeError(kBackUnsupported, {.where = "--simd-target",
+                                          .what = "",
+                                          .expected = "--backend cpu",
+                                          .got = std::string(name)});
+    }
+    if (name == "ref") return ref::Create(numerics);
+    return cann::Create(
+        numerics, {.variable = options.variable, .device = options.device});
   }
   std::string known;
   for (const std::string_view n : Names()) {

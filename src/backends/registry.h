@@ -3,6 +3,7 @@
 #ifndef BELAY_BACKENDS_REGISTRY_H_
 #define BELAY_BACKENDS_REGISTRY_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,18 +17,23 @@
 
 namespace belay::backends {
 
-// "ref" and "cpu", the default first.
+// "cpu", "ref" and "cann", the default first.
 std::vector<std::string_view> Names();
 
 struct Options {
   // Of cpu, see backends/cpu/cpu.h.
   std::string simd_target;
   const Topology* topology = nullptr;
+  // Of cann, see backends/cann/cann.h: the value of a variable or "".
+  std::function<std::string(const char*)> variable = {};
+  int32_t device = 0;
 };
 
 // The back end called `name`, running on `pool` (borrowed; ref is single
-// threaded and ignores it). Errors: ARG-006 (no such name), ARG-009
-// (no such target), BACK-001 or BACK-002 with the reason of the refusal.
+// threaded and ignores it, as cann does). Errors: ARG-006 (no such name),
+// ARG-009 (no such target), BACK-001 or BACK-002 with the reason of the
+// refusal; of cann also CANN-001 and what else can fail at the start of a
+// device.
 StatusOr<std::unique_ptr<ops::Backend>> Create(std::string_view name,
                                                const ops::Numerics& numerics,
                                                ThreadPool* pool,

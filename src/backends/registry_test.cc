@@ -8,11 +8,20 @@
 namespace belay::backends {
 namespace {
 
+Options OnCannsim() {
+  Options options;
+  options.variable = [](const char* name) {
+    return std::string(name) == "ASCEND_HOME_PATH" ? BELAY_CANNSIM : "";
+  };
+  return options;
+}
+
 TEST(RegistryTest, EveryNameMakesThatBackend) {
   const auto pool = ThreadPool::Create(1);
   ASSERT_TRUE(pool.ok());
   for (const std::string_view name : Names()) {
-    const auto backend = Create(name, ops::Numerics{}, pool->get());
+    const auto backend =
+        Create(name, ops::Numerics{}, pool->get(), OnCannsim());
     ASSERT_TRUE(backend.ok()) << backend.status();
     EXPECT_EQ((*backend)->name(), name);
   }
@@ -33,6 +42,7 @@ TEST(RegistryTest, HoldsCpuToATarget) {
   };
   EXPECT_EQ(id("cpu", "mmx"), kArgUnknownSimdTarget.id);
   EXPECT_EQ(id("ref", "avx2"), kBackUnsupported.id);
+  EXPECT_EQ(id("cann", "avx2"), kBackUnsupported.id);
   EXPECT_EQ(id("cpu", ""), "");
 }
 

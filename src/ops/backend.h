@@ -62,6 +62,12 @@ struct Implementation {
   Status applies;  // why not, in words with a catalogue id
 };
 
+// A step of a back end's start, in order; for reports.
+struct StartStep {
+  std::string name;
+  double seconds = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -71,6 +77,13 @@ class Backend {
   // For each operator the implementations in order, fastest first; the first
   // that applies is used.
   virtual std::vector<Implementation> Explain() const = 0;
+  // How the start went; empty where there is nothing to start.
+  virtual std::vector<StartStep> StartSteps() const { return {}; }
+  // Memory that Allocate() can still give; 0 = the host's.
+  virtual size_t FreeBytes() const { return 0; }
+  // The rows that caches shall have in official numerics.
+  virtual RowKind KvRows() const { return RowKind::kFp8Rope; }
+  virtual RowKind IndexRows() const { return RowKind::kFp4; }
 
   // --- Memory and plans ---
   virtual StatusOr<std::unique_ptr<DeviceBuffer>> Allocate(size_t bytes) = 0;
@@ -80,6 +93,8 @@ class Backend {
   // back end's use) and checks that every operator can run within `limits`.
   virtual Status Plan(const OpLimits& limits,
                       std::span<std::byte> workspace) = 0;
+  // In call order with the operators. What CopyIn reads is free when it
+  // returns; what CopyOut fills is there after the next Finish().
   virtual void CopyIn(TensorView dst, const void* host_src) = 0;
   virtual void CopyOut(void* host_dst, ConstTensorView src) = 0;
   // What `memory` holds is not needed any more: a back end may give it back to

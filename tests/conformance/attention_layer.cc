@@ -46,9 +46,11 @@ StepBatch::StepBatch(Device& device, const std::vector<Piece>& pieces,
 }
 
 AttentionLayer::Formats AttentionLayer::DefaultFormats(
-    const ops::Numerics& numerics) {
-  if (!numerics.official()) return {ops::RowKind::kF32, ops::RowKind::kF32};
-  return {ops::RowKind::kFp8Rope, ops::RowKind::kFp4};
+    const ops::Backend& backend) {
+  if (!backend.numerics().official()) {
+    return {ops::RowKind::kF32, ops::RowKind::kF32};
+  }
+  return {backend.KvRows(), backend.IndexRows()};
 }
 
 AttentionLayer::AttentionLayer(Device* device, int layer, Formats formats)

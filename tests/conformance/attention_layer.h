@@ -55,7 +55,7 @@ class AttentionLayer {
     ops::RowKind index;
   };
   // kFp8Rope and kFp4 in official numerics, kF32 in exact ones.
-  static Formats DefaultFormats(const ops::Numerics& numerics);
+  static Formats DefaultFormats(const ops::Backend& backend);
 
   // Caches begin filled with bytes 0xff, NaN in every format: what an operator
   // must not read shows.

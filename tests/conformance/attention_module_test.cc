@@ -25,9 +25,8 @@ const Piece kWhole = {.slot = 1, .start_pos = 0, .n_tokens = kTokens};
 class AttentionModuleTest : public BackendTest {
  protected:
   static AttentionLayer Layer(Device& device, int layer) {
-    return AttentionLayer(
-        &device, layer,
-        AttentionLayer::DefaultFormats(device.ops().numerics()));
+    return AttentionLayer(&device, layer,
+                          AttentionLayer::DefaultFormats(device.ops()));
   }
 
   // Runs one step a piece and joins the results.

@@ -8,6 +8,9 @@
 
 #include "backends/ref/ref.h"
 #include "base/float_formats.h"
+#ifdef BELAY_CONFORMANCE_CANN
+#include "backends/cann/cann.h"
+#endif
 #ifdef BELAY_CONFORMANCE_CPU
 #include "backends/cpu/cpu.h"
 #include "base/thread_pool.h"
@@ -43,6 +46,18 @@ std::string NameOfTarget(std::string_view target) {
 }
 #endif
 
+#ifdef BELAY_CONFORMANCE_CANN
+// On the stand-in, with the profile that the environment names.
+StatusOr<std::unique_ptr<ops::Backend>> CreateCann(
+    const ops::Numerics& numerics) {
+  cann::Options options;
+  options.variable = [](const char* name) {
+    return std::string(name) == "ASCEND_HOME_PATH" ? BELAY_CANNSIM : "";
+  };
+  return cann::Create(numerics, options);
+}
+#endif
+
 std::vector<NamedFactory> MakeFactories() {
   std::vector<NamedFactory> factories = {{"ref", ref::Create}};
 #ifdef BELAY_CONFORMANCE_CPU
@@ -54,6 +69,9 @@ std::vector<NamedFactory> MakeFactories() {
                            return CreateCpu(numerics, target);
                          }});
   }
+#endif
+#ifdef BELAY_CONFORMANCE_CANN
+  factories.push_back({"cann", CreateCann});
 #endif
   return factories;
 }
@@ -139,9 +157,10 @@ TensorView Device::PutInts(const Shape& shape,
 }
 
 std::vector<uint8_t> Device::GetBytes(const ConstTensorView& view) {
-  EXPECT_TRUE(backend_->Finish().ok());
   std::vector<uint8_t> bytes(view.bytes());
   backend_->CopyOut(bytes.data(), view);
+  const Status finished = backend_->Finish();
+  EXPECT_TRUE(finished.ok()) << finished;
   return bytes;
 }
 

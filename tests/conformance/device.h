@@ -23,6 +23,9 @@ class Device {
   explicit Device(std::unique_ptr<ops::Backend> backend);
 
   ops::Backend& ops() { return *backend_; }
+  // Whether it takes weights in blocks of GGUF, and cache rows in FP8 and FP4.
+  bool takes_blocks() const { return backend_->name() != "cann"; }
+  bool takes_packed_rows() const { return backend_->name() != "cann"; }
 
   TensorView Zeros(DType dtype, const Shape& shape);
   // A copy of host data; strided sources become contiguous.

@@ -222,8 +222,8 @@ std::vector<float> HadamardTest::Transformed(Device& device,
   p.batch.slots = device.PutInts({1}, {0});
   p.batch.page_table = device.PutInts({1, 2}, {1, 0});
   p.keys.ratio = 1;
-  p.keys.format = {official ? ops::RowKind::kFp4 : ops::RowKind::kF32, kDim, 0,
-                   32};
+  p.keys.format = {official ? device.ops().IndexRows() : ops::RowKind::kF32,
+                   kDim, 0, 32};
   const auto n_bytes = p.keys.format.bytes();
   std::vector<uint8_t> rows(2 * kDim * n_bytes);
   for (size_t j = 0; j < 2 * kDim; ++j) {
@@ -231,7 +231,10 @@ std::vector<float> HadamardTest::Transformed(Device& device,
     uint8_t* row = &rows[(j < 128 ? j + 128 : j - 128) * n_bytes];
     const size_t d = j / 2;
     const float one = j % 2 == 0 ? 1.0f : -1.0f;
-    if (official) {
+    if (p.keys.format.kind == ops::RowKind::kBf16) {
+      const uint16_t bits = Bf16FromF32(one);
+      std::memcpy(row + 2 * d, &bits, 2);
+    } else if (official) {
       const uint8_t code = E2m1FromF32(one);
       row[d / 2] = d % 2 == 0 ? code : static_cast<uint8_t>(code << 4);
       std::fill_n(row + kDim / 2, kDim / 32, uint8_t{127});  // scale 1

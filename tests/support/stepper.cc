@@ -15,6 +15,8 @@ Stepper::Stepper(TestModel& model, const StepperOptions& options)
   layout.draft_len = options.draft_len;
   layout.mtp = true;
   layout.exact = !model.backend().numerics().official();
+  layout.kv_rows = model.backend().KvRows();
+  layout.index_rows = model.backend().IndexRows();
   layout_ = Value(spec::MakeLayout(model.config(), model.rank(), layout));
   state_ = Value(model::CreateState(model.config(), layout_, model.backend()));
   inputs_.emplace(layout_, state_->step);

@@ -23,6 +23,8 @@ class WrappedBackend : public ops::Backend {
   std::vector<ops::Implementation> Explain() const override {
     return inner_->Explain();
   }
+  RowKind KvRows() const override { return inner_->KvRows(); }
+  RowKind IndexRows() const override { return inner_->IndexRows(); }
   StatusOr<std::unique_ptr<ops::DeviceBuffer>> Allocate(size_t bytes) override {
     return inner_->Allocate(bytes);
   }

@@ -28,7 +28,7 @@ StatusOr<ExitCode> Run(const RunArgs& args, const Context& context) {
 
   // 6  The engine places caches and activations, and takes the request.
   BELAY_ASSIGN_OR_RETURN(const engine::EngineOptions options,
-                         OptionsFrom(args, request, model->config()));
+                         OptionsFrom(args, request, *model));
   BELAY_ASSIGN_OR_RETURN(
       const auto engine,
       engine::Engine::Create({&model->config(), model->weights.get(),

@@ -12,7 +12,6 @@
 #define BELAY_ACLNN_OPERATORS(X) \
   X(Abs, (const aclTensor*, aclTensor*)) \
   X(Add, (const aclTensor*, const aclTensor*, const aclScalar*, aclTensor*)) \
-  X(Arange, (const aclScalar*, const aclScalar*, const aclScalar*, aclTensor*)) \
   X(ArgMax, (const aclTensor*, int64_t, bool, aclTensor*)) \
   X(Argsort, (const aclTensor*, int64_t, bool, aclTensor*)) \
   X(BatchMatMul, (const aclTensor*, const aclTensor*, aclTensor*, int8_t)) \
@@ -26,34 +25,23 @@
   X(Exp, (const aclTensor*, aclTensor*)) \
   X(GatherV2, (const aclTensor*, int64_t, const aclTensor*, aclTensor*)) \
   X(GroupedMatmulV4, (const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensor*, const aclTensorList*, const aclTensorList*, const aclTensorList*, int64_t, int64_t, int64_t, int64_t, aclTensorList*, aclTensorList*, aclTensorList*)) \
-  X(GroupedMatmulV5, (const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensorList*, const aclTensor*, const aclTensorList*, const aclTensorList*, const aclTensorList*, int64_t, int64_t, int64_t, int64_t, aclIntArray*, aclTensorList*, aclTensorList*, aclTensorList*)) \
   X(GtScalar, (const aclTensor*, const aclScalar*, aclTensor*)) \
   X(InplaceAdd, (const aclTensor*, const aclTensor*, const aclScalar*)) \
   X(InplaceAdds, (const aclTensor*, const aclScalar*, const aclScalar*)) \
-  X(InplaceClampMax, (const aclTensor*, const aclScalar*)) \
-  X(InplaceCopy, (aclTensor*, const aclTensor*)) \
-  X(InplaceDiv, (aclTensor*, const aclTensor*)) \
-  X(InplaceDivs, (aclTensor*, const aclScalar*)) \
-  X(InplaceExp, (aclTensor*)) \
   X(InplaceFillScalar, (aclTensor*, const aclScalar*)) \
   X(InplaceIndexCopy, (aclTensor*, int64_t, const aclTensor*, const aclTensor*)) \
   X(InplaceMul, (aclTensor*, const aclTensor*)) \
   X(InplaceMuls, (aclTensor*, const aclScalar*)) \
-  X(InplaceSub, (aclTensor*, const aclTensor*, const aclScalar*)) \
-  X(InplaceSubs, (aclTensor*, const aclScalar*, const aclScalar*)) \
   X(InplaceThreshold, (aclTensor*, const aclScalar*, const aclScalar*)) \
   X(InplaceZero, (aclTensor*)) \
-  X(Log, (const aclTensor*, aclTensor*)) \
   X(Matmul, (const aclTensor*, const aclTensor*, aclTensor*, int8_t)) \
   X(Mean, (const aclTensor*, const aclIntArray*, bool, aclDataType, aclTensor*)) \
-  X(Mm, (const aclTensor*, const aclTensor*, aclTensor*, int8_t)) \
   X(Mul, (const aclTensor*, const aclTensor*, aclTensor*)) \
   X(Muls, (const aclTensor*, const aclScalar*, aclTensor*)) \
   X(Neg, (const aclTensor*, aclTensor*)) \
-  X(Permute, (const aclTensor*, const aclIntArray*, aclTensor*)) \
   X(ReduceSum, (const aclTensor*, const aclIntArray*, bool, aclDataType, aclTensor*)) \
-  X(Relu, (const aclTensor*, const aclTensor*)) \
   X(RmsNorm, (const aclTensor*, const aclTensor*, double, const aclTensor*, const aclTensor*)) \
+  X(RotaryPositionEmbedding, (const aclTensor*, const aclTensor*, const aclTensor*, int64_t, aclTensor*)) \
   X(Sigmoid, (const aclTensor*, aclTensor*)) \
   X(Silu, (const aclTensor*, aclTensor*)) \
   X(Sin, (const aclTensor*, aclTensor*)) \

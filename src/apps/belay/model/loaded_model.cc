@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "apps/belay/model/gguf_tokenizer.h"
@@ -57,6 +58,12 @@ void Warn(const checkpoint::CheckpointReport& report, const Context& context) {
                          .got = std::to_string(report.unknown.size())}));
 }
 
+// The back end finds CANN by it.
+std::string VariableOrNothing(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 Status OpenFiles(const ModelArgs& args, LoadedModel& loaded) {
   if (IsPacked(args.folder)) {
     BELAY_ASSIGN_OR_RETURN(loaded.pack,
@@ -89,7 +96,8 @@ void AddModelOptions(CLI::App& command, ModelArgs& args,
                             "belay pack 的目录，或 GGUF 文件"))
       ->required();
   command.add_option("--backend", args.backend,
-                     context.T("cpu (default) or ref", "cpu（默认）或 ref"));
+                     context.T("cpu (default), ref, or cann: an Ascend NPU",
+                               "cpu（默认）、ref，或 cann：昇腾 NPU"));
   command.add_option(
       "--numerics", args.numerics,
       context.T("official (default), or exact: float32, nothing quantised",
@@ -103,6 +111,10 @@ void AddModelOptions(CLI::App& command, ModelArgs& args,
   command.add_option("--threads", args.threads,
                      context.T("threads (default: physical cores)",
                                "线程数（默认：物理核数）"));
+  command.add_option("--device", args.device,
+                     context.T("number of the NPU for --backend cann "
+                               "(default 0)",
+                               "--backend cann 使用的 NPU 编号（默认 0）"));
   command.add_flag(
       "--no-pin", args.no_pin,
       context.T("leave threads to the system (default: a team that takes every "
@@ -168,7 +180,9 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(
       loaded->backend,
       backends::Create(args.backend, numerics, loaded->pool.get(),
                        {.simd_target = args.simd_target,
-                        .topology = loaded->topology.get()}));
+                        .topology = loaded->topology.get(),
+                        .variable = VariableOrNothing,
+                        .device = args.device}));
 
   if (loaded->pack != nullptr) {
     BELAY_RETURN_IF_ERROR(CheckLayout(*loaded->pack, *loaded->backend));

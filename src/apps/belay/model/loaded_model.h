@@ -33,10 +33,11 @@ struct ModelArgs {
   bool no_pin = false;
   bool strict = false;
   std::string simd_target;  // "" = the best that this CPU has
+  int32_t device = 0;       // of cann
 };
 
 // --model, --backend, --numerics, --activations, --threads, --no-pin, --strict,
-// --simd-target.
+// --simd-target, --device.
 void AddModelOptions(CLI::App& command, ModelArgs& args,
                      const Context& context);
 

@@ -18,4 +18,9 @@ size_t AvailableBytes() {
   return 0;
 }
 
+size_t AvailableBytes(const ops::Backend& backend) {
+  const size_t bytes = backend.FreeBytes();
+  return bytes > 0 ? bytes : AvailableBytes();
+}
+
 }  // namespace belay::apps

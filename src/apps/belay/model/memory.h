@@ -4,11 +4,15 @@
 
 #include <cstddef>
 
+#include "ops/backend.h"
+
 namespace belay::apps {
 
 // What the system says is free for new memory (MemAvailable); 0 when it does
 // not say.
 size_t AvailableBytes();
+// What a back end can still allocate: of its device, or of the system.
+size_t AvailableBytes(const ops::Backend& backend);
 
 }  // namespace belay::apps
 

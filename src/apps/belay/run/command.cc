@@ -123,12 +123,12 @@ Status CheckPlan(const RunArgs& args) {
 
 StatusOr<engine::EngineOptions> OptionsFrom(const RunArgs& args,
                                             const engine::Request& request,
-                                            const spec::ModelConfig& config) {
+                                            const LoadedModel& model) {
   BELAY_RETURN_IF_ERROR(CheckPlan(args));
   const int64_t needed =
       static_cast<int64_t>(request.prompt.size()) + request.max_tokens;
   const int64_t limit =
-      args.max_context > 0 ? args.max_context : config.max_positions;
+      args.max_context > 0 ? args.max_context : model.config().max_positions;
   if (needed > limit) {
     return MakeError(
         kEngContextTooLong,
@@ -144,7 +144,7 @@ StatusOr<engine::EngineOptions> OptionsFrom(const RunArgs& args,
   options.n_draft_tokens = args.speculative ? args.draft_tokens : 0;
   options.budget_bytes = args.memory_gib > 0
                              ? static_cast<size_t>(args.memory_gib * (1 << 30))
-                             : AvailableBytes();
+                             : AvailableBytes(*model.backend);
   return options;
 }
 

@@ -165,6 +165,14 @@ StatusOr<ExitCode> ExplainBackend(const ops::Backend& backend,
                                    ? context.T("yes", "是")
                                    : std::string(i.applies.message()).c_str());
   }
+  Json start = Json::array();
+  for (const ops::StartStep& step : backend.StartSteps()) {
+    start.push_back({{"step", step.name}, {"ms", 1e3 * step.seconds}});
+    if (context.json) continue;
+    context.out << fmt::format("{}{:14} {:9.3f} ms\n",
+                               context.T("start: ", "启动："), step.name,
+                               1e3 * step.seconds);
+  }
   // The instruction set in force, and all that could be.
   const bool simd = backend.name() == "cpu";
   const std::string_view target = simd ? kernels::SimdTarget() : "scalar";
@@ -178,8 +186,9 @@ StatusOr<ExitCode> ExplainBackend(const ops::Backend& backend,
     PrintJson(context, {{"backend", backend.name()},
                         {"simd_target", target},
                         {"simd_targets", targets},
-                        {"implementations", list}});
-  } else {
+                        {"implementations", list},
+                        {"start", start}});
+  } else if (simd || start.empty()) {
     context.out << context.T("instruction set: ", "指令集：") << target << "  "
                 << targets.dump() << "\n";
   }

@@ -62,7 +62,7 @@ StatusOr<engine::Request> RequestFrom(const RunArgs& args,
 // is none.
 StatusOr<engine::EngineOptions> OptionsFrom(const RunArgs& args,
                                             const engine::Request& request,
-                                            const spec::ModelConfig& config);
+                                            const LoadedModel& model);
 
 }  // namespace belay::apps
 

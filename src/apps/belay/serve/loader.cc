@@ -27,7 +27,8 @@ std::string NameOf(const std::string& path) {
 }
 
 engine::EngineOptions EngineOptionsFor(const ServeArgs& args,
-                                       const spec::ModelConfig& config) {
+                                       const LoadedModel& model) {
+  const spec::ModelConfig& config = model.config();
   engine::EngineOptions options;
   options.n_slots = args.max_batch;
   options.max_context =
@@ -39,7 +40,7 @@ engine::EngineOptions EngineOptionsFor(const ServeArgs& args,
   options.budget_bytes =
       args.memory_gib > 0
           ? static_cast<size_t>(args.memory_gib * static_cast<double>(1 << 30))
-          : AvailableBytes();
+          : AvailableBytes(*model.backend);
   options.prefix_cache_bytes =
       static_cast<size_t>(args.prefix_cache_mib) * kMib;
   options.spill_folder = args.spill_folder;
@@ -67,7 +68,7 @@ StatusOr<server::Model> Load(const ServeArgs& args, const Context& context,
                          OpenSpeaker(args.model.folder, args.talk));
   BELAY_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModel> loaded,
                          LoadModel(args.model, context, progress));
-  engine::EngineOptions options = EngineOptionsFor(args, loaded->config());
+  engine::EngineOptions options = EngineOptionsFor(args, *loaded);
   if (!options.spill_folder.empty()) {
     BELAY_ASSIGN_OR_RETURN(options.model_fingerprint,
                            checkpoint::Fingerprint(args.model.folder));

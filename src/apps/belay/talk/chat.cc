@@ -105,7 +105,7 @@ Status ChatSession::Open() {
           ? args_.max_context
           : std::min(kDefaultContext, model_->config().max_positions);
   options.n_draft_tokens = args_.speculative ? args_.draft_tokens : 0;
-  options.budget_bytes = AvailableBytes();
+  options.budget_bytes = AvailableBytes(*model_->backend);
   BELAY_ASSIGN_OR_RETURN(
       engine_,
       engine::Engine::Create({&model_->config(), model_->weights.get(),

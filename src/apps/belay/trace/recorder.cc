@@ -58,6 +58,7 @@ void Recorder::Begin(int64_t n_tokens, int64_t end_pos, const Forced& forced) {
   const int64_t k = config_.n_activated_experts;
   const DType act = backend_.numerics().act_dtype();
   stages_ = Stages{};
+  status_ = absl::OkStatus();
   stages_.hidden = HostTensor::Make(
       act, {layers + 1, n_tokens, config_.hc_mult, config_.dim});
   stages_.experts = HostTensor::Make(DType::kI32, {layers, n_tokens, k});
@@ -89,6 +90,11 @@ bool Recorder::ForceExperts(int layer, TensorView experts) {
   return true;
 }
 
+void Recorder::Wait() {
+  const Status finished = backend_.Finish();
+  if (status_.ok()) status_ = finished;
+}
+
 TensorView Recorder::WantRouteScores(int layer) {
   if (!IsMain(layer)) return {};
   return TensorView(route_scores_->data(), DType::kF32,
@@ -108,6 +114,7 @@ void Recorder::Routed(int layer, ConstTensorView experts,
   const int64_t n = config_.n_routed_experts;
   std::vector<float> scores(static_cast<size_t>(n_tokens_ * n));
   backend_.CopyOut(scores.data(), WantRouteScores(layer));
+  Wait();
   for (int64_t t = 0; t < n_tokens_; ++t) {
     margin[t] = Margin(scores.data() + t * n, n, config_.n_activated_experts);
   }
@@ -129,6 +136,7 @@ void Recorder::Selected(int layer, TensorView selection) {
     HostTensor& scores = stages_.index_scores[index];
     scores = HostTensor::Make(DType::kF32, {n_tokens_, n_index_rows_});
     backend_.CopyOut(scores.bytes.data(), WantIndexScores(layer));
+    Wait();
     HostTensor& margin = stages_.index_margin[index];
     margin = HostTensor::Make(DType::kF32, {n_tokens_});
     for (int64_t t = 0; t < n_tokens_; ++t) {

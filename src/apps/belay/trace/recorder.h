@@ -65,6 +65,8 @@ class Recorder final : public model::Hooks {
   // `end_pos` (exclusive).
   void Begin(int64_t n_tokens, int64_t end_pos, const Forced& forced);
   Stages& stages() { return stages_; }
+  // What went wrong while the pass ran, since it waits in between.
+  const Status& status() const { return status_; }
 
   void Hidden(int layer, TensorView h) override;
   bool ForceExperts(int layer, TensorView experts) override;
@@ -78,6 +80,7 @@ class Recorder final : public model::Hooks {
   Recorder(const spec::ModelConfig& config, ops::Backend& backend)
       : config_(config), backend_(backend) {}
   bool IsMain(int layer) const { return layer < config_.n_layers; }
+  void Wait();
   // [n_tokens, ..] part of a stage tensor [n_layers.., n_tokens, ..].
   TensorView LayerPart(HostTensor& stage, int layer);
 
@@ -89,6 +92,7 @@ class Recorder final : public model::Hooks {
   int64_t n_index_rows_ = 0;
   Forced forced_;
   Stages stages_;
+  Status status_;
 };
 
 }  // namespace belay::trace

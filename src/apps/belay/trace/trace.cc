@@ -175,6 +175,8 @@ Status Tracer::Prepare() {
   options.max_context = n_prompt_ + o_.n_decode;
   options.mtp = has_mtp();
   options.exact = !parts_.backend->numerics().official();
+  options.kv_rows = parts_.backend->KvRows();
+  options.index_rows = parts_.backend->IndexRows();
   BELAY_ASSIGN_OR_RETURN(layout_, spec::MakeLayout(c_, parts_.rank, options));
   BELAY_ASSIGN_OR_RETURN(state_,
                          model::CreateState(c_, layout_, *parts_.backend));
@@ -207,7 +209,8 @@ Status Tracer::Step(std::span<const int32_t> tokens, int64_t start_pos,
     model::Forward(context_, plan);
   }
   parts_.backend->CopyOut(logits, state_->activations.ForTokens(0, n).logits);
-  return parts_.backend->Finish();
+  const Status finished = parts_.backend->Finish();
+  return recorder_->status().ok() ? finished : recorder_->status();
 }
 
 StatusOr<ConstTensorView> Tracer::Golden(const std::string& name, DType dtype,
