@@ -27,8 +27,10 @@ StatusOr<std::unique_ptr<ops::Backend>> Create(std::string_view name,
                                           .got = std::string(name)});
     }
     if (name == "ref") return ref::Create(numerics);
-    return cann::Create(
-        numerics, {.variable = options.variable, .device = options.device});
+    return cann::Create(numerics,
+                        {.variable = options.variable,
+                         .device = options.device,
+                         .step_timeout_ms = options.device_timeout_ms});
   }
   std::string known;
   for (const std::string_view n : Names()) {

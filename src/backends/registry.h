@@ -27,6 +27,7 @@ struct Options {
   // Of cann, see backends/cann/cann.h: the value of a variable or "".
   std::function<std::string(const char*)> variable = {};
   int32_t device = 0;
+  int32_t device_timeout_ms = 600000;
 };
 
 // The back end called `name`, running on `pool` (borrowed; ref is single

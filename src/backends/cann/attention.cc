@@ -14,7 +14,7 @@ namespace belay::cann {
 
 // What the tokens of a span choose from.
 struct Candidates {
-  Array window;      // [n_old + n_tokens, dim]: rows before the span, its own
+  Array window;  // [n_old + n_tokens, dim]: rows before the span, its own
   int64_t n_old = 0;
   Array compressed;  // [n, dim]: all compressed rows; empty with a selection
   Array cache;       // [rows of all pages, dim]: with a selection
@@ -27,7 +27,9 @@ namespace {
 constexpr int64_t kChunkBytes = int64_t{48} << 20;
 constexpr int64_t kCompressedStep = 64;
 
-int64_t RoundUp(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+int64_t RoundUp(int64_t n, int64_t step) {
+  return (n + step - 1) / step * step;
+}
 
 // score += kMasked where row * step > position + slack, for all heads; score
 // [n, heads, m], positions [n].
@@ -66,7 +68,8 @@ Array LargestSoFar(Compute& c, const Array& score, int64_t tile) {
   const Compute::Scope scope(c);
   const Array each = c.Temp(kF32, {rows, n, 1});
   c.Max(each, score.Reshaped({rows, n, tile}), 2);
-  const Array columns = each.Reshaped({rows, n}).Swapped(0, 1);
+  const Array columns = c.Temp(kF32, {n, rows});
+  c.Cast(columns, each.Reshaped({rows, n}).Swapped(0, 1));
   c.Cast(largest.Part(0, 0, 1), columns.Part(0, 0, 1));
   // Pairs {largest so far, of this tile} next to one another.
   const Array pair = c.Temp(kF32, {2, rows});
@@ -212,8 +215,8 @@ void CannBackend::AttendSpan(const ops::SparseAttentionParams& p, size_t s) {
                                p.fresh.dtype(), p.fresh.shape());
   const Array fresh = RowsOf(fresh_bytes, p.window.format)
                           .Part(0, span.first_token, span.n_tokens);
-  all.n_old = std::min<int64_t>(std::max<int64_t>(window - 1, 0),
-                                span.start_pos);
+  all.n_old =
+      std::min<int64_t>(std::max<int64_t>(window - 1, 0), span.start_pos);
   all.window = fresh;
   if (all.n_old > 0) {
     all.window = c_.Temp(ring.dtype, {all.n_old + span.n_tokens, dim});
@@ -231,9 +234,8 @@ void CannBackend::AttendSpan(const ops::SparseAttentionParams& p, size_t s) {
     if (p.selection.empty()) {
       all.n_compressed = RoundUp(n_rows, kCompressedStep);
       all.compressed = c_.Temp(cache.dtype, {all.n_compressed, dim});
-      c_.GatherRows(
-          all.compressed, cache,
-          index_.OldRows(s, p.compressed, all.n_compressed, n_rows));
+      c_.GatherRows(all.compressed, cache,
+                    index_.OldRows(s, p.compressed, all.n_compressed, n_rows));
     } else {
       all.n_compressed = p.selection.dim(1);
       all.cache = cache;

@@ -30,10 +30,9 @@ class CannBuffer final : public ops::DeviceBuffer {
 Status RefuseNumerics(const ops::Numerics& numerics) {
   const auto refuse = [](const char* what, const char* expected,
                          const std::string& got) {
-    return MakeError(kBackUnsupported, {.where = "cann",
-                                        .what = what,
-                                        .expected = expected,
-                                        .got = got});
+    return MakeError(
+        kBackUnsupported,
+        {.where = "cann", .what = what, .expected = expected, .got = got});
   };
   if (numerics.int8_activations) {
     return refuse("--activations int8", "--backend cpu", "");

@@ -130,8 +130,7 @@ class CannBackend final : public ops::Backend {
   // compress.cc
   void FinishBlocks(const ops::KvCompressParams& p, size_t s,
                     const Array& pooled, int64_t first_block);
-  void CompressSpan(const ops::KvCompressParams& p, size_t s,
-                    const Array& raw);
+  void CompressSpan(const ops::KvCompressParams& p, size_t s, const Array& raw);
   // attention.cc
   void AttendSpan(const ops::SparseAttentionParams& p, size_t s);
   void AttendTokens(const ops::SparseAttentionParams& p, size_t s,

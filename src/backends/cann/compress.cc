@@ -15,9 +15,9 @@ void CannBackend::FinishBlocks(const ops::KvCompressParams& p, size_t s,
   c_.RmsNorm(row, row, ArrayOf(p.weights.norm),
              static_cast<double>(numerics_.norm_eps));
   const Array heads = row.Reshaped({n, 1, dim});
-  RotateTail(heads, heads,
-             AnglesOf(index_.Blocks(s, p.cache.ratio, first_block, n), freq,
-                      false));
+  RotateTail(
+      heads, heads,
+      AnglesOf(index_.Blocks(s, p.cache.ratio, first_block, n), freq, false));
 
   const Array cache = RowsOf(p.cache.rows, p.cache.format);
   const Array rows = c_.Temp(cache.dtype, {n, dim});

@@ -11,13 +11,14 @@ namespace {
 // scales laid out as they want, has to be shown first.
 struct Fused {
   const char* op;
-  const char* name;     // aclnn...
-  const char* reason;   // beyond that it is not used yet; "" = nothing
+  const char* name;    // aclnn...
+  const char* reason;  // beyond that it is not used yet; "" = nothing
 };
 
 constexpr Fused kFused[] = {
     {"HcPre", "HcPre", "takes 4 streams of 4096 or 7168 only"},
-    {"HcPre", "MhcPre", "of A5; pre-mixed weights are ignored by some versions"},
+    {"HcPre", "MhcPre",
+     "of A5; pre-mixed weights are ignored by some versions"},
     {"HcPost", "HcPost", ""},
     {"HcPost", "MhcPost", "of A5"},
     {"KvProject", "KvCompressEpilog", "of A5; writes packed rows"},
@@ -77,11 +78,10 @@ Status WhyNot(const cann_api::Api& api, const std::string& soc,
     expected = "a package with it for " + (soc.empty() ? "this chip" : soc);
   }
   if (*fused.reason != '\0') why += "; " + std::string(fused.reason);
-  return MakeError(kBackUnsupported,
-                   {.where = fused.op,
-                    .what = std::move(why),
-                    .expected = std::move(expected),
-                    .got = ""});
+  return MakeError(kBackUnsupported, {.where = fused.op,
+                                      .what = std::move(why),
+                                      .expected = std::move(expected),
+                                      .got = ""});
 }
 
 }  // namespace

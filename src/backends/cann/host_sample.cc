@@ -52,9 +52,9 @@ std::vector<Token> Ranked(std::span<const float> logits, const Wanted& wanted) {
     if (!std::isfinite(logits[id]) || !wanted(id)) continue;
     list.push_back({static_cast<int32_t>(id), logits[id], 0});
   }
-  std::stable_sort(list.begin(), list.end(), [](const Token& a, const Token& b) {
-    return a.logit > b.logit;
-  });
+  std::stable_sort(
+      list.begin(), list.end(),
+      [](const Token& a, const Token& b) { return a.logit > b.logit; });
   return list;
 }
 
@@ -96,8 +96,7 @@ int32_t Draw(const ops::SampleRow& row, std::vector<Token> list) {
 
 void AddLogProbabilities(const ops::SampleRow& row,
                          std::span<const float> logits, HostSampled* out) {
-  const std::vector<Token> ranked =
-      Ranked(logits, [](size_t) { return true; });
+  const std::vector<Token> ranked = Ranked(logits, [](size_t) { return true; });
   const double top = ranked.front().logit;
   double sum = 0;
   for (const float l : logits) {

@@ -80,8 +80,7 @@ void CannBackend::HcPre(const ops::HcPreParams& p) {
   const int64_t hc = p.h.dim(1);
   const auto eps = static_cast<double>(p.hc_eps);
   const int64_t n_mixes = (2 + hc) * hc;
-  const Array h32 = Widened(
-      c_, ArrayOf(p.h).Reshaped({n, hc * p.h.dim(2)}));
+  const Array h32 = Widened(c_, ArrayOf(p.h).Reshaped({n, hc * p.h.dim(2)}));
   const Array mixes =
       Mixes(h32, ArrayOf(p.weights.fn), static_cast<double>(p.norm_eps));
   const Array scales = c_.Temp(kF32, {n_mixes});
@@ -121,8 +120,7 @@ void CannBackend::HcPost(const ops::HcPostParams& p) {
   const Array y32 = Widened(c_, ArrayOf(p.y));
   const Array mixed = c_.Temp(kF32, {n, hc, dim});
   // The column of comb is the output stream: its transpose times h.
-  c_.Matmul(mixed, ArrayOf(p.comb).Swapped(1, 2),
-            h32.Reshaped({n, hc, dim}));
+  c_.Matmul(mixed, ArrayOf(p.comb).Swapped(1, 2), h32.Reshaped({n, hc, dim}));
   const Array added = c_.Temp(kF32, {n, hc, dim});
   c_.Mul(added, ArrayOf(p.post).Insert(2), y32.Insert(1));
   c_.Add(ArrayOf(p.h_out), added, mixed);

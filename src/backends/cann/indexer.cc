@@ -14,7 +14,9 @@ constexpr int64_t kScoreBytes = int64_t{48} << 20;
 // Rows are counted in steps of this, so that shapes change seldom.
 constexpr int64_t kRowStep = 64;
 
-int64_t RoundUp(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+int64_t RoundUp(int64_t n, int64_t step) {
+  return (n + step - 1) / step * step;
+}
 
 }  // namespace
 

@@ -136,8 +136,8 @@ void CannBackend::RoutedExperts(const ops::RoutedExpertsParams& p) {
   }
   const Array order = OrderOf(c_, keys);
   const Array back = OrderOf(c_, order);
-  const Array ends = EndsOf(
-      c_, keys, constants_.expert_ids.Part(0, 0, experts.n_stored()));
+  const Array ends =
+      EndsOf(c_, keys, constants_.expert_ids.Part(0, 0, experts.n_stored()));
   const Array token = c_.Temp(kI32, {pairs});
   {
     const Compute::Scope inner(c_);
@@ -189,9 +189,8 @@ void CannBackend::SharedExpert(const ops::SharedExpertParams& p) {
   const Array u = c_.Temp(act(), {n, inter});
   c_.Matmul(g, x, weight(expert.w1()));
   c_.Matmul(u, x, weight(expert.w3()));
-  const Array a =
-      Operand(Gated(g, u, {}, static_cast<double>(p.swiglu_limit)),
-              expert.quantise(), stored);
+  const Array a = Operand(Gated(g, u, {}, static_cast<double>(p.swiglu_limit)),
+                          expert.quantise(), stored);
   const Array y = c_.Temp(act(), {n, dim});
   c_.Matmul(y, a, weight(expert.w2()));
   c_.Add(ArrayOf(p.y), y, ArrayOf(p.acc));

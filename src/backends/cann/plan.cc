@@ -35,8 +35,8 @@ struct Parts {
 };
 
 int64_t CountingFor(const ops::OpLimits& l) {
-  return std::max({l.n_context / 4 + 64, l.window_size, l.n_tokens,
-                   l.index_topk}) +
+  return std::max(
+             {l.n_context / 4 + 64, l.window_size, l.n_tokens, l.index_topk}) +
          128;
 }
 
@@ -50,11 +50,10 @@ size_t ScratchFor(const ops::OpLimits& l) {
   const int64_t pairs_bytes =
       l.n_experts_per_token * (14 * l.dim + 40 * l.moe_inter) +
       9 * l.n_experts * std::max<int64_t>(l.n_experts_per_token, 1);
-  const int64_t token =
-      std::max({16 * hc * l.dim, pairs_bytes + 22 * l.dim,
-                40 * widest + 48 * l.head_dim, 112 * l.head_dim,
-                20 * l.n_experts}) +
-      24 * widest;
+  const int64_t token = std::max({16 * hc * l.dim, pairs_bytes + 22 * l.dim,
+                                  40 * widest + 48 * l.head_dim,
+                                  112 * l.head_dim, 20 * l.n_experts}) +
+                        24 * widest;
   // Rows of a sequence: its window, compressed rows, and indexer keys with
   // the scores of four tokens.
   const int64_t rows = l.n_context / 4 + l.window_size + 256;
@@ -190,8 +189,9 @@ Status CannBackend::Plan(const ops::OpLimits& limits,
   constants_.hc_scales =
       writer.Put(kI32, {static_cast<int64_t>(scales.size())}, scales);
   if (limits.index_dim > 0) {
-    constants_.hadamard = writer.Put(kBf16, {limits.index_dim, limits.index_dim},
-                                     HadamardMatrix(limits.index_dim));
+    constants_.hadamard =
+        writer.Put(kBf16, {limits.index_dim, limits.index_dim},
+                   HadamardMatrix(limits.index_dim));
   }
   return writer.status();
 }

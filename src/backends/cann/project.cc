@@ -60,8 +60,8 @@ void CannBackend::RotateTail(const Array& out, const Array& x,
   const Array tail = c_.Temp(kF32, {n, heads, n_rope});
   c_.Cast(tail, x.Part(2, n_plain, n_rope));
   const Array rotated = c_.Temp(kF32, {n, heads, n_rope});
-  c_.Rotate(rotated.Insert(0), tail.Insert(0),
-            angles.cos.Insert(1).Insert(0), angles.sin.Insert(1).Insert(0));
+  c_.Rotate(rotated.Insert(0), tail.Insert(0), angles.cos.Insert(1).Insert(0),
+            angles.sin.Insert(1).Insert(0));
   c_.Cast(out.Part(2, n_plain, n_rope), rotated);
 }
 
@@ -69,8 +69,8 @@ void CannBackend::RopeTail(const ops::RopeTailParams& p) {
   if (!Enter("RopeTail")) return;
   const Compute::Scope scope(c_);
   const Array x = ArrayOf(p.x);
-  RotateTail(
-      x, x, AnglesOf(ArrayOf(p.positions), ArrayOf(p.rope.freq), p.inverse));
+  RotateTail(x, x,
+             AnglesOf(ArrayOf(p.positions), ArrayOf(p.rope.freq), p.inverse));
 }
 
 void CannBackend::QueryProject(const ops::QueryProjectParams& p) {
@@ -85,8 +85,7 @@ void CannBackend::QueryProject(const ops::QueryProjectParams& p) {
   if (p.head_norm) {
     HeadNorm(c_, q, constants_.one, static_cast<double>(numerics_.norm_eps));
   }
-  RotateTail(q, q,
-             AnglesOf(ArrayOf(p.positions), ArrayOf(p.rope.freq), false));
+  RotateTail(q, q, AnglesOf(ArrayOf(p.positions), ArrayOf(p.rope.freq), false));
 }
 
 Array CannBackend::RowsOf(const TensorView& bytes,
@@ -145,9 +144,8 @@ void CannBackend::StoreRing(const Array& ring, const Array& rows,
     const ops::Span& span = spans[s];
     const int64_t kept = std::min<int64_t>(span.n_tokens, n_ring);
     const int64_t skipped = span.n_tokens - kept;
-    c_.ScatterRows(
-        flat, index_.Ring(s, n_ring, span.start_pos + skipped, kept),
-        rows.Part(0, span.first_token + skipped, kept));
+    c_.ScatterRows(flat, index_.Ring(s, n_ring, span.start_pos + skipped, kept),
+                   rows.Part(0, span.first_token + skipped, kept));
   }
 }
 
@@ -157,9 +155,9 @@ void CannBackend::KvStore(const ops::KvStoreParams& p) {
   const Array ring = RowsOf(p.window.rows, p.window.format);
   const TensorView fresh(const_cast<void*>(p.fresh.data()),  // NOLINT: read
                          p.fresh.dtype(), p.fresh.shape());
-  StoreRing(ring.Reshaped({p.window.rows.dim(0), p.window.rows.dim(1),
-                           ring.dim(1)}),
-            RowsOf(fresh, p.window.format), p.batch.spans);
+  StoreRing(
+      ring.Reshaped({p.window.rows.dim(0), p.window.rows.dim(1), ring.dim(1)}),
+      RowsOf(fresh, p.window.format), p.batch.spans);
 }
 
 }  // namespace belay::cann

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// act_quant and fp4_act_quant of the official kernel.py, as operators that every
-// generation has. Bit for bit the official numbers: all steps are exact.
+// act_quant and fp4_act_quant of the official kernel.py, as operators that
+// every generation has. Bit for bit the official numbers: all steps are exact.
 #ifndef BELAY_BACKENDS_CANN_QUANT_H_
 #define BELAY_BACKENDS_CANN_QUANT_H_
 

@@ -67,11 +67,11 @@ void CannBackend::Sample(const ops::SampleParams& p) {
     if (!copied.ok()) launcher_.Fail(copied);
   };
   for (int64_t r = 0; r < n; ++r) {
-    const HostSampled sampled = SampleOnHost(
-        p.rows[static_cast<size_t>(r)],
-        std::span(host_logits_)
-            .subspan(static_cast<size_t>(r * vocab),
-                     static_cast<size_t>(vocab)));
+    const HostSampled sampled =
+        SampleOnHost(p.rows[static_cast<size_t>(r)],
+                     std::span(host_logits_)
+                         .subspan(static_cast<size_t>(r * vocab),
+                                  static_cast<size_t>(vocab)));
     put(p.ids, r, &sampled.id, 4);
     if (p.rows[static_cast<size_t>(r)].n_top < 0 || sampled.id < 0) continue;
     put(p.logprobs, r, &sampled.logprob, 4);

@@ -54,12 +54,11 @@ StepIndex::Slot* StepIndex::Place(const Key& key, int64_t n) {
   const size_t bytes =
       (4 * static_cast<size_t>(n) + kAlignment - 1) / kAlignment * kAlignment;
   if (used_ + bytes > memory_.size()) {
-    c_.launcher().Fail(
-        MakeError(kCannWorkspace,
-                  {.where = c_.launcher().op(),
-                   .what = "index lists",
-                   .expected = "<= " + std::to_string(memory_.size()),
-                   .got = std::to_string(used_ + bytes)}));
+    c_.launcher().Fail(MakeError(
+        kCannWorkspace, {.where = c_.launcher().op(),
+                         .what = "index lists",
+                         .expected = "<= " + std::to_string(memory_.size()),
+                         .got = std::to_string(used_ + bytes)}));
     return nullptr;
   }
   slot.ints = Array(memory_.data() + used_, kI32, {n});
@@ -75,8 +74,8 @@ Array StepIndex::Get(Key key, int64_t n,
   if (slot->filled) return slot->ints;
   host_.resize(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) host_[static_cast<size_t>(i)] = value(i);
-  const Status copied = copies_.In(slot->ints.data, host_.data(),
-                                   4 * static_cast<size_t>(n));
+  const Status copied =
+      copies_.In(slot->ints.data, host_.data(), 4 * static_cast<size_t>(n));
   if (!copied.ok()) c_.launcher().Fail(copied);
   slot->filled = true;
   return slot->ints;
@@ -165,9 +164,8 @@ Array StepIndex::PagedRows(const Key& key, const ops::PagedCache& cache,
 }
 
 Array StepIndex::RowStarts(int64_t n, int64_t n_columns) {
-  return Get({kRowStarts, n_columns}, n, [=](int64_t i) {
-    return static_cast<int32_t>(i * n_columns);
-  });
+  return Get({kRowStarts, n_columns}, n,
+             [=](int64_t i) { return static_cast<int32_t>(i * n_columns); });
 }
 
 // id / rows_per_page is a power of two below 2^24: exact in FLOAT.

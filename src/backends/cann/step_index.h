@@ -23,8 +23,7 @@ namespace belay::cann {
 
 class StepIndex {
  public:
-  StepIndex(Compute& compute, Copies& copies)
-      : c_(compute), copies_(copies) {}
+  StepIndex(Compute& compute, Copies& copies) : c_(compute), copies_(copies) {}
 
   void SetMemory(std::span<std::byte> memory) { memory_ = memory; }
   // What was uploaded is not the step's any more.
@@ -63,8 +62,7 @@ class StepIndex {
   };
 
   // The list of `key` and length, filled on the host when it is not there yet.
-  Array Get(Key key, int64_t n,
-            const std::function<int32_t(int64_t)>& value);
+  Array Get(Key key, int64_t n, const std::function<int32_t(int64_t)>& value);
   // Its place; null when the memory is full.
   Slot* Place(const Key& key, int64_t n);
   const ops::Span& span(size_t s) const { return spans_[s]; }

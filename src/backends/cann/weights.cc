@@ -103,8 +103,8 @@ void DecodeRow(const ops::LinearSource& source, int64_t n,
   }
   const auto block_k = static_cast<size_t>(source.block_k);
   for (size_t k = 0; k < out.size(); ++k) {
-    out[k] *= ScaleAt(source, n / source.block_n,
-                      static_cast<int64_t>(k / block_k));
+    out[k] *=
+        ScaleAt(source, n / source.block_n, static_cast<int64_t>(k / block_k));
   }
 }
 
@@ -126,8 +126,7 @@ void WriteOut(const ops::LinearSource& source, const Shape& shape,
   }
 }
 
-bool Quantises(const ops::Numerics& numerics,
-               const ops::LinearSource& source) {
+bool Quantises(const ops::Numerics& numerics, const ops::LinearSource& source) {
   return numerics.official() && IsScaled(source) && source.quantise_input;
 }
 
@@ -138,8 +137,7 @@ StatusOr<Array> BindMatrix(std::span<const ops::LinearSource> sources,
                            WeightMemory& memory) {
   const auto n = static_cast<int64_t>(sources.size());
   const int64_t n_stored = n == 16 ? n + 1 : n;
-  const size_t each =
-      static_cast<size_t>(shape[0] * shape[1]) * BytesOf(dtype);
+  const size_t each = static_cast<size_t>(shape[0] * shape[1]) * BytesOf(dtype);
   BELAY_ASSIGN_OR_RETURN(void* device,
                          memory.Take(static_cast<size_t>(n_stored) * each));
   auto* to = static_cast<std::byte*>(device);
@@ -200,9 +198,8 @@ StatusOr<std::unique_ptr<CannLinear>> CannLinear::Create(
   bytes.reserve(static_cast<size_t>(shape[0] * shape[1]) * BytesOf(dtype));
   WriteOut(source, shape, dtype, bytes);
   BELAY_ASSIGN_OR_RETURN(void* device, memory.Put(bytes.data(), bytes.size()));
-  return std::unique_ptr<CannLinear>(
-      new CannLinear(Array(device, dtype, {shape[0], shape[1]}),
-                     Quantises(numerics, source)));
+  return std::unique_ptr<CannLinear>(new CannLinear(
+      Array(device, dtype, {shape[0], shape[1]}), Quantises(numerics, source)));
 }
 
 StatusOr<std::unique_ptr<CannExperts>> CannExperts::Create(
@@ -213,11 +210,11 @@ StatusOr<std::unique_ptr<CannExperts>> CannExperts::Create(
     const Status added = AddExpert(numerics, experts[e], &list);
     if (added.ok()) continue;
     return WithContext(
-        added, "experts." +
-                   std::to_string(first_expert + static_cast<int64_t>(e)));
+        added,
+        "experts." + std::to_string(first_expert + static_cast<int64_t>(e)));
   }
-  std::unique_ptr<CannExperts> bound(new CannExperts(
-      first_expert, static_cast<int64_t>(experts.size())));
+  std::unique_ptr<CannExperts> bound(
+      new CannExperts(first_expert, static_cast<int64_t>(experts.size())));
   BELAY_ASSIGN_OR_RETURN(bound->w1_,
                          BindMatrix(list.w1, list.up, list.dtype, memory));
   BELAY_ASSIGN_OR_RETURN(bound->w2_,

@@ -115,6 +115,13 @@ void AddModelOptions(CLI::App& command, ModelArgs& args,
                      context.T("number of the NPU for --backend cann "
                                "(default 0)",
                                "--backend cann 使用的 NPU 编号（默认 0）"));
+  command
+      .add_option("--device-timeout", args.device_timeout,
+                  context.T("seconds that a step may take on the NPU before it "
+                            "is taken for hung (default 600)",
+                            "一步在 NPU 上最多允许的秒数，超过即视为挂起"
+                            "（默认 600）"))
+      ->check(CLI::Range(1, 86400));
   command.add_flag(
       "--no-pin", args.no_pin,
       context.T("leave threads to the system (default: a team that takes every "
@@ -182,7 +189,8 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(
                        {.simd_target = args.simd_target,
                         .topology = loaded->topology.get(),
                         .variable = VariableOrNothing,
-                        .device = args.device}));
+                        .device = args.device,
+                        .device_timeout_ms = 1000 * args.device_timeout}));
 
   if (loaded->pack != nullptr) {
     BELAY_RETURN_IF_ERROR(CheckLayout(*loaded->pack, *loaded->backend));

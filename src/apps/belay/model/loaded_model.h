@@ -32,12 +32,13 @@ struct ModelArgs {
   std::optional<int> threads;  // none: one for each physical core of ours
   bool no_pin = false;
   bool strict = false;
-  std::string simd_target;  // "" = the best that this CPU has
-  int32_t device = 0;       // of cann
+  std::string simd_target;       // "" = the best that this CPU has
+  int32_t device = 0;            // of cann
+  int32_t device_timeout = 600;  // seconds of a step of cann
 };
 
 // --model, --backend, --numerics, --activations, --threads, --no-pin, --strict,
-// --simd-target, --device.
+// --simd-target, --device, --device-timeout.
 void AddModelOptions(CLI::App& command, ModelArgs& args,
                      const Context& context);
 

@@ -142,8 +142,7 @@ struct Array {
 // A view of ours; its rows may be strided.
 inline Array ArrayOf(const ConstTensorView& view) {
   Array a;
-  a.data =
-      static_cast<std::byte*>(const_cast<void*>(view.data()));  // NOLINT
+  a.data = static_cast<std::byte*>(const_cast<void*>(view.data()));  // NOLINT
   a.dtype = AclDtype(view.dtype());
   a.rank = view.shape().rank();
   int64_t step = 1;

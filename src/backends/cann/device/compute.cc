@@ -57,8 +57,8 @@ void Compute::Fill(const Array& out, double value) {
 // the same with an axis of 1 on both sides is another shape.
 void Compute::GatherRows(const Array& out, const Array& table,
                          const Array& index) {
-  const bool risky = table.dim(0) == 16 || table.dim(1) == 16 ||
-                     index.dim(0) == 16;
+  const bool risky =
+      table.dim(0) == 16 || table.dim(1) == 16 || index.dim(0) == 16;
   if (!risky) {
     return launcher_.Launch(api_.GatherV2, table, int64_t{0}, index, out);
   }
@@ -126,8 +126,7 @@ void Compute::Clamp(const Array& out, const Array& in, double low,
   launcher_.Launch(api_.Clamp, in, NumFor(low, in), NumFor(high, in), out);
 }
 void Compute::Threshold(const Array& a, double than, double value) {
-  launcher_.Launch(api_.InplaceThreshold, a, NumFor(than, a),
-                   NumFor(value, a));
+  launcher_.Launch(api_.InplaceThreshold, a, NumFor(than, a), NumFor(value, a));
 }
 void Compute::Neg(const Array& out, const Array& in) {
   launcher_.Launch(api_.Neg, in, out);
@@ -168,8 +167,8 @@ void Compute::Cumsum(const Array& out, const Array& in, int axis) {
 }
 void Compute::Largest(const Array& values, const Array& ids, const Array& in,
                       int k, int axis) {
-  launcher_.Launch(api_.Topk, in, int64_t{k}, int64_t{axis}, true, true,
-                   values, ids);
+  launcher_.Launch(api_.Topk, in, int64_t{k}, int64_t{axis}, true, true, values,
+                   ids);
 }
 void Compute::Max(const Array& out, const Array& in, int axis) {
   const Scope scope(*this);
@@ -209,9 +208,9 @@ void Compute::Matmul(const Array& out, const Array& a, const Array& b) {
 void Compute::GroupedMatmul(const Array& out, const Array& x,
                             const Array& weights, const Array& ends) {
   launcher_.Launch(api_.GroupedMatmulV4, One{x}, One{weights}, None{}, None{},
-                   None{}, None{}, None{}, None{}, ends, None{}, None{},
-                   None{}, kOneOutput, kSplitRows, kEnds, kNoActivation,
-                   One{out}, None{}, None{});
+                   None{}, None{}, None{}, None{}, ends, None{}, None{}, None{},
+                   kOneOutput, kSplitRows, kEnds, kNoActivation, One{out},
+                   None{}, None{});
 }
 
 }  // namespace belay::cann

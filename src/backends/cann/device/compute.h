@@ -73,10 +73,10 @@ class Compute {
   void Mul(const Array& out, const Array& a, const Array& b);
   void Div(const Array& out, const Array& a, const Array& b);
   void Equal(const Array& out, const Array& a, const Array& b);
-  void Scale(const Array& a, double by);      // a *= by
-  void Offset(const Array& a, double by);     // a += by
-  void Times(const Array& a, const Array& b);  // a *= b
-  void Plus(const Array& a, const Array& b);   // a += b
+  void Scale(const Array& a, double by);                        // a *= by
+  void Offset(const Array& a, double by);                       // a += by
+  void Times(const Array& a, const Array& b);                   // a *= b
+  void Plus(const Array& a, const Array& b);                    // a += b
   void Greater(const Array& out, const Array& a, double than);  // BOOL
   void Abs(const Array& out, const Array& in);
   void AtLeast(const Array& out, const Array& in, double low);

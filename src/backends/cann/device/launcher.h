@@ -111,8 +111,8 @@ class Launcher {
   template <typename T>
   struct Pointer {
     T* value;
-    operator T*() const { return value; }              // NOLINT: implicit
-    operator const T*() const { return value; }        // NOLINT: implicit
+    operator T*() const { return value; }        // NOLINT: implicit
+    operator const T*() const { return value; }  // NOLINT: implicit
   };
 
   void AddKey(const Array& a);
@@ -128,9 +128,7 @@ class Launcher {
   }
   void AddKey(const One& one) { AddKey(one.tensor); }
   void AddKey(const None&) { key_.push_back(0); }
-  void AddKey(double value) {
-    key_.push_back(std::bit_cast<uint64_t>(value));
-  }
+  void AddKey(double value) { key_.push_back(std::bit_cast<uint64_t>(value)); }
   template <typename T>
   requires(std::is_integral_v<T> || std::is_enum_v<T>) void AddKey(T value) {
     key_.push_back(static_cast<uint64_t>(value));

@@ -18,8 +18,7 @@ namespace belay::cann {
 // a page each, and time.
 class WeightMemory {
  public:
-  explicit WeightMemory(const cann_api::Runtime& runtime)
-      : runtime_(runtime) {}
+  explicit WeightMemory(const cann_api::Runtime& runtime) : runtime_(runtime) {}
 
   StatusOr<void*> Take(size_t bytes);
   // A copy of host memory, done when it returns.
