@@ -2,11 +2,15 @@
 #include "support/test_model.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
 #include "backends/ref/ref.h"
 #include "support/value.h"
+#ifdef BELAY_TEST_CANN
+#include "backends/cann/cann.h"
+#endif
 #ifdef BELAY_TEST_CPU
 #include "backends/cpu/cpu.h"
 #include "kernels/simd_target.h"
@@ -24,6 +28,15 @@ std::unique_ptr<ops::Backend> MakeBackend(const std::string& name,
     return Value(cpu::Create(numerics, pool, {.simd_target = target}));
   }
 #endif
+#ifdef BELAY_TEST_CANN
+  if (name == "cann") {
+    cann::Options cann_options;
+    cann_options.variable = [](const char* variable) {
+      return std::string(variable) == "ASCEND_HOME_PATH" ? BELAY_CANNSIM : "";
+    };
+    return Value(cann::Create(numerics, cann_options));
+  }
+#endif
   BELAY_CHECK(name == "ref");
   return Value(ref::Create(numerics));
 }
@@ -31,6 +44,8 @@ std::unique_ptr<ops::Backend> MakeBackend(const std::string& name,
 }  // namespace
 
 std::vector<std::string> BackendNames() {
+  const char* only = std::getenv("BELAY_TEST_BACKEND");
+  if (only != nullptr) return {only};
 #ifdef BELAY_TEST_CPU
   return {"ref", "cpu"};
 #else
@@ -40,6 +55,7 @@ std::vector<std::string> BackendNames() {
 
 std::vector<std::string> BackendAndTargetNames() {
   std::vector<std::string> names = BackendNames();
+  if (names.back() != "cpu") return names;
 #ifdef BELAY_TEST_CPU
   const auto targets = kernels::SimdTargets();
   for (size_t i = 1; i < targets.size(); ++i) {  // the best is "cpu"

@@ -19,7 +19,8 @@
 
 namespace belay::test {
 
-// The back ends of this build that run on the host: "ref", and "cpu" if built.
+// The back ends of this build that run on the host: "ref", and "cpu" if built;
+// only the one that BELAY_TEST_BACKEND names when it is set.
 std::vector<std::string> BackendNames();
 // The same and, as "cpu_AVX2", cpu held to each lesser instruction set that
 // this machine has.

@@ -40,6 +40,9 @@ class CannBackend final : public ops::Backend {
   ~CannBackend() override;
   Status Init(std::vector<cann_api::TimedStep> steps);
 
+  // Executors that are kept, for tests: decoding makes no new ones.
+  size_t n_executors() const { return launcher_.n_executors(); }
+
   // backend.cc
   std::string_view name() const override { return "cann"; }
   const ops::Numerics& numerics() const override { return numerics_; }
