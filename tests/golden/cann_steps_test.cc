@@ -84,13 +84,12 @@ TEST_F(CannStepsTest, AnOldSequenceTakesNothing) {
     EXPECT_EQ(after.bytes_to_host - before.bytes_to_host,
               kSteps * static_cast<uint64_t>(n_sequences) * vocab * 4);
     const double layers = static_cast<double>(model_.config().n_layers);
-    std::printf("  %d sequences: %.0f launches a layer, %.0f bytes up a step\n",
-                n_sequences,
-                static_cast<double>(after.launches - before.launches) /
-                    kSteps / layers,
-                static_cast<double>(after.bytes_to_device -
-                                    before.bytes_to_device) /
-                    kSteps);
+    std::printf(
+        "  %d sequences: %.0f launches a layer, %.0f bytes up a step\n",
+        n_sequences,
+        static_cast<double>(after.launches - before.launches) / kSteps / layers,
+        static_cast<double>(after.bytes_to_device - before.bytes_to_device) /
+            kSteps);
   }
 }
 

@@ -15,16 +15,16 @@ constexpr size_t kOutBytes = size_t{4} << 20;
 class CannBuffer final : public ops::DeviceBuffer {
  public:
   CannBuffer(cann_api::DeviceMemory memory, size_t bytes,
-             const cann_api::Runtime& runtime)
-      : memory_(std::move(memory)), bytes_(bytes), runtime_(runtime) {}
-  ~CannBuffer() override { runtime_.Use(); }
+             std::shared_ptr<Device> device)
+      : device_(std::move(device)), memory_(std::move(memory)), bytes_(bytes) {}
+  ~CannBuffer() override { device_->runtime->Use(); }
   void* data() const override { return memory_.get(); }
   size_t bytes() const override { return bytes_; }
 
  private:
+  std::shared_ptr<Device> device_;
   cann_api::DeviceMemory memory_;
   size_t bytes_;
-  const cann_api::Runtime& runtime_;
 };
 
 Status RefuseNumerics(const ops::Numerics& numerics) {
@@ -70,7 +70,8 @@ StatusOr<std::unique_ptr<ops::Backend>> Create(const ops::Numerics& numerics,
     return options.variable ? options.variable(name) : std::string();
   };
   std::vector<cann_api::TimedStep> steps;
-  std::unique_ptr<cann_api::Api> api;
+  auto device = std::make_shared<Device>();
+  std::unique_ptr<cann_api::Api>& api = device->api;
   const auto load = [&]() -> Status {
     BELAY_ASSIGN_OR_RETURN(
         api, cann_api::Api::Load(cann_api::OptionsFrom(variable)));
@@ -88,25 +89,25 @@ StatusOr<std::unique_ptr<ops::Backend>> Create(const ops::Numerics& numerics,
                                           .got = ""});
   }
   BELAY_ASSIGN_OR_RETURN(
-      std::unique_ptr<cann_api::Runtime> runtime,
+      device->runtime,
       cann_api::Runtime::Start(*api,
                                {.device = options.device,
                                 .ready_timeout_ms = options.ready_timeout_ms},
                                &steps));
-  BELAY_RETURN_IF_ERROR(CheckChip(runtime->soc()));
-  auto backend = std::make_unique<CannBackend>(
-      numerics, options, std::move(api), std::move(runtime));
+  BELAY_RETURN_IF_ERROR(CheckChip(device->runtime->soc()));
+  auto backend =
+      std::make_unique<CannBackend>(numerics, options, std::move(device));
   BELAY_RETURN_IF_ERROR(backend->Init(std::move(steps)));
   return backend;
 }
 
 CannBackend::CannBackend(const ops::Numerics& numerics, const Options& options,
-                         std::unique_ptr<cann_api::Api> api,
-                         std::unique_ptr<cann_api::Runtime> runtime)
+                         std::shared_ptr<Device> device)
     : numerics_(numerics),
       options_(options),
-      api_(std::move(api)),
-      runtime_(std::move(runtime)),
+      device_(std::move(device)),
+      api_(device_->api.get()),
+      runtime_(device_->runtime.get()),
       weights_(*runtime_),
       copies_(*runtime_),
       launcher_(*runtime_),
@@ -130,7 +131,7 @@ Status CannBackend::Init(std::vector<cann_api::TimedStep> steps) {
   cann_api::aclrtEvent event = nullptr;
   BELAY_RETURN_IF_ERROR(
       runtime_->Check(api_->aclrtCreateEvent(&event), "aclrtCreateEvent"));
-  fence_ = cann_api::Event(api_.get(), event);
+  fence_ = cann_api::Event(api_, event);
   c_.SetFence(event);
   return absl::OkStatus();
 }
@@ -170,7 +171,7 @@ StatusOr<std::unique_ptr<ops::DeviceBuffer>> CannBackend::Allocate(
     size_t bytes) {
   BELAY_ASSIGN_OR_RETURN(cann_api::DeviceMemory memory,
                          runtime_->Allocate(std::max<size_t>(bytes, 1)));
-  return std::make_unique<CannBuffer>(std::move(memory), bytes, *runtime_);
+  return std::make_unique<CannBuffer>(std::move(memory), bytes, device_);
 }
 
 void CannBackend::CopyIn(TensorView dst, const void* host_src) {

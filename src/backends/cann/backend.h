@@ -29,14 +29,20 @@ struct Constants {
   Array expert_ids;  // [n_experts + 1] i32: 0, 1, 2, ...
 };
 
+// The device in use. Buffers keep it, so that they can be given back after the
+// back end itself is gone.
+struct Device {
+  std::unique_ptr<cann_api::Api> api;
+  std::unique_ptr<cann_api::Runtime> runtime;  // ends before the libraries
+};
+
 // The candidates of one span's attention (attention.cc).
 struct Candidates;
 
 class CannBackend final : public ops::Backend {
  public:
   CannBackend(const ops::Numerics& numerics, const Options& options,
-              std::unique_ptr<cann_api::Api> api,
-              std::unique_ptr<cann_api::Runtime> runtime);
+              std::shared_ptr<Device> device);
   ~CannBackend() override;
   Status Init(std::vector<cann_api::TimedStep> steps);
 
@@ -145,8 +151,9 @@ class CannBackend final : public ops::Backend {
 
   ops::Numerics numerics_;
   Options options_;
-  std::unique_ptr<cann_api::Api> api_;
-  std::unique_ptr<cann_api::Runtime> runtime_;
+  std::shared_ptr<Device> device_;
+  const cann_api::Api* api_;
+  cann_api::Runtime* runtime_;
   std::vector<cann_api::TimedStep> steps_;
   WeightMemory weights_;
   Copies copies_;
