@@ -33,6 +33,7 @@ namespace {
 BELAY_ACL_FUNCTIONS(BELAY_FUNCTION)
 #define BELAY_OPERATOR(name, args) using Args_##name = void args;
 BELAY_ACLNN_OPERATORS(BELAY_OPERATOR)
+BELAY_ACLNN_OPTIONAL_OPERATORS(BELAY_OPERATOR)
 #define BELAY_CODE(name, value) constexpr long long kCode_##name = value;
 BELAY_ACL_CODES(BELAY_CODE)
 """

@@ -112,7 +112,8 @@ class Api {
   // null when there is none.
   void* Find(const char* name) const;
   bool Has(const std::string& op) const;  // "HcPre": both phases
-  // Everything that we may call and that is not there.
+  // Everything that we may call and that is not there, but for operators that
+  // we do without.
   std::vector<MissingSymbol> Missing() const;
   // CANN-002 when something is missing without which nothing runs.
   Status CheckRequired() const;
@@ -126,6 +127,7 @@ class Api {
   Operator<void args> name{this, "aclnn" #name, \
                            "aclnn" #name "GetWorkspaceSize"};
   BELAY_ACLNN_OPERATORS(BELAY_MEMBER)
+  BELAY_ACLNN_OPTIONAL_OPERATORS(BELAY_MEMBER)
 #undef BELAY_MEMBER
 
  private:

@@ -188,6 +188,15 @@ Status Runtime::Synchronize(int32_t timeout_ms) {
   return status;
 }
 
+void Runtime::Abandon() {
+  if (!stream_) return;
+  Use();
+  // Without the call the stream is left alone: waiting for it would hang.
+  aclrtStream stream = stream_.Release();
+  Check(api_.aclrtDestroyStreamForce(stream), "aclrtDestroyStreamForce")
+      .IgnoreError();
+}
+
 Status Runtime::Stop() {
   Status first = absl::OkStatus();
   const auto keep = [&](const Status& status) {
@@ -195,11 +204,7 @@ Status Runtime::Stop() {
   };
   if (set_) {
     Use();
-    if (hung_ && stream_) {
-      // Waiting for it would hang this thread, too.
-      keep(Check(api_.aclrtDestroyStreamForce(stream_.Release()),
-                 "aclrtDestroyStreamForce"));
-    }
+    if (hung_) Abandon();
     keep(Check(stream_.Reset(), "aclrtDestroyStream"));
     keep(Check(context_.Reset(), "aclrtDestroyContext"));
     current_context = nullptr;

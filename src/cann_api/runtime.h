@@ -66,6 +66,10 @@ class Runtime {
   // the stream; it is then taken for hung, and only forced to end.
   Status Synchronize(int32_t timeout_ms);
 
+  // Ends the stream with whatever still runs in it, after a fault: memory that
+  // its work uses can then be freed. Nothing can be queued any more.
+  void Abandon();
+
   // Frees stream and context, resets the device. Done by the destructor.
   Status Stop();
 

@@ -2,6 +2,7 @@
 #include "tests/conformance/device.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -51,8 +52,12 @@ std::string NameOfTarget(std::string_view target) {
 StatusOr<std::unique_ptr<ops::Backend>> CreateCann(
     const ops::Numerics& numerics) {
   cann::Options options;
-  options.variable = [](const char* name) {
-    return std::string(name) == "ASCEND_HOME_PATH" ? BELAY_CANNSIM : "";
+  options.variable = [](const char* name) -> std::string {
+    if (std::string(name) == "ASCEND_HOME_PATH") return BELAY_CANNSIM;
+    // Fused operators of a package, when the test is run with one.
+    const bool custom = std::string(name) == "ASCEND_CUSTOM_OPP_PATH";
+    const char* value = custom ? std::getenv(name) : nullptr;
+    return value == nullptr ? "" : value;
   };
   return cann::Create(numerics, options);
 }

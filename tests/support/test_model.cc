@@ -31,8 +31,12 @@ std::unique_ptr<ops::Backend> MakeBackend(const std::string& name,
 #ifdef BELAY_TEST_CANN
   if (name == "cann") {
     cann::Options cann_options;
-    cann_options.variable = [](const char* variable) {
-      return std::string(variable) == "ASCEND_HOME_PATH" ? BELAY_CANNSIM : "";
+    cann_options.variable = [](const char* variable) -> std::string {
+      if (std::string(variable) == "ASCEND_HOME_PATH") return BELAY_CANNSIM;
+      // Fused operators of a package, when the test is run with one.
+      const bool custom = std::string(variable) == "ASCEND_CUSTOM_OPP_PATH";
+      const char* value = custom ? std::getenv(variable) : nullptr;
+      return value == nullptr ? "" : value;
     };
     return Value(cann::Create(numerics, cann_options));
   }

@@ -212,7 +212,10 @@ Status CannBackend::Finish() {
   const Status ran = runtime_->Synchronize(options_.step_timeout_ms);
   index_.Invalidate();
   const Status status = queued.ok() ? ran : queued;
-  if (cann_api::IsFatal(ran) || cann_api::IsFatal(queued)) broken_ = status;
+  if (cann_api::IsFatal(ran) || cann_api::IsFatal(queued)) {
+    broken_ = status;
+    runtime_->Abandon();
+  }
   if (!status.ok()) {
     copies_.Drop();
     return status;

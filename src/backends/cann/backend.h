@@ -116,6 +116,7 @@ class CannBackend final : public ops::Backend {
   // hyper.cc: (flat(h) fn^T) * rsqrt(mean(flat(h)^2) + eps), f32; h32
   // [n, hc * dim] f32.
   Array Mixes(const Array& h32, const Array& fn, double norm_eps);
+  void HcPreFused(const ops::HcPreParams& p);
   // project.cc: cos and sin [n, 2 * n_freq] of the positions [n], pairs alike.
   struct Angles {
     Array cos, sin;

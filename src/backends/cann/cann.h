@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators on an Ascend NPU, through CANN's libraries found at run time.
-// Every operator is a composition of stock aclnn operators; the lists of
-// implementations name the fused ones that are not used yet.
+// Operators are compositions of stock aclnn operators; the lists of
+// implementations name the fused ones, and whether they are used.
 #ifndef BELAY_BACKENDS_CANN_CANN_H_
 #define BELAY_BACKENDS_CANN_CANN_H_
 

@@ -73,11 +73,34 @@ Array CannBackend::Mixes(const Array& h32, const Array& fn, double norm_eps) {
   return mixes;
 }
 
+// The mixes by a product, since the fused operators that make them, too, take
+// some sizes only; sigmoids, iterations and the sum over streams in one.
+void CannBackend::HcPreFused(const ops::HcPreParams& p) {
+  const Compute::Scope scope(c_);
+  const Array h = ArrayOf(p.h);
+  const Array fn = ArrayOf(p.weights.fn);
+  const int64_t n = h.dim(0);
+  const Array inverse_rms = c_.Temp(kF32, {n, 1});
+  c_.HcInverseRms(inverse_rms, h, static_cast<double>(p.norm_eps));
+  const Array mixes = c_.Temp(kF32, {n, fn.dim(0)});
+  const Array h32 = Widened(c_, h.Reshaped({n, h.dim(1) * h.dim(2)}));
+  c_.Matmul(mixes, h32, fn.Swapped(0, 1));
+  c_.HcPreSinkhorn(
+      {.x = ArrayOf(p.x), .post = ArrayOf(p.post), .comb = ArrayOf(p.comb)},
+      {.mixes = mixes,
+       .inverse_rms = inverse_rms,
+       .scale = ArrayOf(p.weights.scale),
+       .base = ArrayOf(p.weights.base),
+       .h = h},
+      p.sinkhorn_iters, static_cast<double>(p.hc_eps));
+}
+
 void CannBackend::HcPre(const ops::HcPreParams& p) {
   if (!Enter("HcPre")) return;
-  const Compute::Scope scope(c_);
   const int64_t n = p.h.dim(0);
   const int64_t hc = p.h.dim(1);
+  if (hc == 4 && c_.has_hc_pre()) return HcPreFused(p);
+  const Compute::Scope scope(c_);
   const auto eps = static_cast<double>(p.hc_eps);
   const int64_t n_mixes = (2 + hc) * hc;
   const Array h32 = Widened(c_, ArrayOf(p.h).Reshaped({n, hc * p.h.dim(2)}));
@@ -116,6 +139,13 @@ void CannBackend::HcPost(const ops::HcPostParams& p) {
   const int64_t n = p.h.dim(0);
   const int64_t hc = p.h.dim(1);
   const int64_t dim = p.h.dim(2);
+  if (hc == 4 && c_.has_hc_post()) {
+    // It does not work in place.
+    const Array out = c_.Temp(AclDtype(p.h.dtype()), {n, hc, dim});
+    c_.HcPost(out, ArrayOf(p.y), ArrayOf(p.h), ArrayOf(p.post),
+              ArrayOf(p.comb));
+    return c_.Cast(ArrayOf(p.h_out), out);
+  }
   const Array h32 = Widened(c_, ArrayOf(p.h).Reshaped({n, hc * dim}));
   const Array y32 = Widened(c_, ArrayOf(p.y));
   const Array mixed = c_.Temp(kF32, {n, hc, dim});

@@ -50,6 +50,12 @@
   X(Sqrt, (const aclTensor*, aclTensor*)) \
   X(Sub, (const aclTensor*, const aclTensor*, const aclScalar*, aclTensor*)) \
   X(Topk, (const aclTensor*, int64_t, int64_t, bool, bool, aclTensor*, aclTensor*))
+
+// The same for operators that we do without where they are missing.
+#define BELAY_ACLNN_OPTIONAL_OPERATORS(X) \
+  X(HcPost, (const aclTensor*, const aclTensor*, const aclTensor*, const aclTensor*, const aclTensor*)) \
+  X(HcPreInvRms, (const aclTensor*, double, const aclTensor*)) \
+  X(HcPreSinkhorn, (const aclTensor*, const aclTensor*, const aclTensor*, const aclTensor*, const aclTensor*, int64_t, int64_t, double, const aclTensor*, const aclTensor*, const aclTensor*))
 // clang-format on
 
 #endif  // BELAY_CANN_API_ABI_OPERATORS_H_

@@ -14,6 +14,8 @@ constexpr int64_t kEnds = 0;       // groupListType
 constexpr int64_t kNoActivation = 0;
 constexpr int64_t kInterleaved = 1;  // pairs (2i, 2i + 1)
 
+constexpr int64_t kStreams = 4;  // of the fused hyper-connections
+
 bool IsWhole(aclDataType dtype) {
   return dtype == kI16 || dtype == kI32 || dtype == kI64;
 }
@@ -199,6 +201,25 @@ void Compute::Rotate(const Array& out, const Array& in, const Array& cos,
                      const Array& sin) {
   launcher_.Launch(api_.RotaryPositionEmbedding, in, cos, sin, kInterleaved,
                    out);
+}
+
+bool Compute::has_hc_pre() const {
+  return api_.HcPreInvRms && api_.HcPreSinkhorn;
+}
+bool Compute::has_hc_post() const { return static_cast<bool>(api_.HcPost); }
+
+void Compute::HcInverseRms(const Array& out, const Array& h, double eps) {
+  launcher_.Launch(api_.HcPreInvRms, h, eps, out);
+}
+void Compute::HcPreSinkhorn(const HcPreOut& out, const HcPreIn& in,
+                            int iterations, double eps) {
+  launcher_.Launch(api_.HcPreSinkhorn, in.mixes, in.inverse_rms, in.scale,
+                   in.base, in.h, kStreams, int64_t{iterations}, eps, out.x,
+                   out.post, out.comb);
+}
+void Compute::HcPost(const Array& out, const Array& y, const Array& h,
+                     const Array& post, const Array& comb) {
+  launcher_.Launch(api_.HcPost, y, h, post, comb, out);
 }
 
 void Compute::Matmul(const Array& out, const Array& a, const Array& b) {

@@ -110,6 +110,28 @@ class Compute {
   void Rotate(const Array& out, const Array& in, const Array& cos,
               const Array& sin);
 
+  // --- Hyper-connections in one, where the libraries have it ---
+  bool has_hc_pre() const;
+  bool has_hc_post() const;
+  // h [n, 4, dim]; out [n, 1] f32.
+  void HcInverseRms(const Array& out, const Array& h, double eps);
+  struct HcPreOut {
+    Array x;     // [n, dim] h's dtype
+    Array post;  // [n, 4] f32
+    Array comb;  // [n, 4, 4] f32
+  };
+  struct HcPreIn {
+    Array mixes;  // [n, 24] f32, not yet divided by the rms
+    Array inverse_rms;
+    Array scale;  // [3] f32
+    Array base;   // [24] f32
+    Array h;
+  };
+  void HcPreSinkhorn(const HcPreOut& out, const HcPreIn& in, int iterations,
+                     double eps);
+  void HcPost(const Array& out, const Array& y, const Array& h,
+              const Array& post, const Array& comb);
+
   // --- Products ---
   void Matmul(const Array& out, const Array& a, const Array& b);
   // Rows of x sorted by expert; `ends` [experts] i64: where each one's end.
