@@ -203,15 +203,15 @@ void CannBackend::CopyOut(void* host_dst, ConstTensorView src) {
   }
 }
 
-// The one wait of a step. What went wrong while work was queued comes first; a
-// fault of the device ends everything that comes after, since neither stream
-// nor caches can be trusted.
+// The one wait of a step. A fault of the device comes first, since calls that
+// queue work only fail because of it; it ends everything that comes after:
+// neither stream nor caches can be trusted.
 Status CannBackend::Finish() {
   if (!broken_.ok()) return broken_;
   Status queued = launcher_.TakeFault();
   const Status ran = runtime_->Synchronize(options_.step_timeout_ms);
   index_.Invalidate();
-  const Status status = queued.ok() ? ran : queued;
+  const Status status = queued.ok() || cann_api::IsFatal(ran) ? ran : queued;
   if (cann_api::IsFatal(ran) || cann_api::IsFatal(queued)) {
     broken_ = status;
     runtime_->Abandon();

@@ -148,7 +148,9 @@ Status AddOnDevice(cann_api::Runtime& runtime, int32_t timeout_ms,
     const Status status = Timed(steps, name, work);
     if (status.ok()) continue;
     // What may still run must not find its memory gone.
-    if (cann_api::IsFatal(status)) runtime.Abandon();
+    if (cann_api::IsFatal(status) || !runtime.Synchronize(timeout_ms).ok()) {
+      runtime.Abandon();
+    }
     return status;
   }
   return absl::OkStatus();
