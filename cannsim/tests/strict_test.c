@@ -192,6 +192,18 @@ static int CopyLoop(int pinned) {
 static int CopyNaive(void) { return CopyLoop(0); }
 static int CopyCareful(void) { return CopyLoop(1); }
 
+// What a child ended with. A naive one may have a race of its own (it frees or
+// reads what the device still writes), which ThreadSanitizer sees too: its exit
+// code is no fault of the simulator's then.
+static int EndOf(int code, int is_naive) {
+#ifdef __SANITIZE_THREAD__
+  if (is_naive && code == 66) return 0;
+#else
+  (void)is_naive;
+#endif
+  return code;
+}
+
 int main(void) {
   setenv("CANNSIM_WORKSPACE", "512", 1);  // for all children
   const struct {
@@ -223,8 +235,10 @@ int main(void) {
       {NULL, "", CopyCareful},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
-    CHECK_IS(RunChild(cases[i].program, "CANNSIM_STRICT", "1", g_text,
-                      sizeof(g_text)),
+    const int is_naive = cases[i].id != NULL;
+    CHECK_IS(EndOf(RunChild(cases[i].program, "CANNSIM_STRICT", "1", g_text,
+                            sizeof(g_text)),
+                   is_naive),
              0);
     const char* said = cases[i].id == NULL ? strstr(g_text, "SIM-")
                                            : strstr(g_text, cases[i].id);
@@ -240,8 +254,9 @@ int main(void) {
     }
     // Without the mode nothing is said (and a second destruction is fatal).
     if (cases[i].program == DestroyTwice) continue;
-    CHECK_IS(RunChild(cases[i].program, "CANNSIM_STRICT", "", g_text,
-                      sizeof(g_text)),
+    CHECK_IS(EndOf(RunChild(cases[i].program, "CANNSIM_STRICT", "", g_text,
+                            sizeof(g_text)),
+                   is_naive),
              0);
     CHECK(strstr(g_text, "SIM-") == NULL);
   }
