@@ -81,11 +81,6 @@ void cannsim_tell(cannsim::Quirk quirk, const char* what) {
 
 void cannsim_compiled() { cannsim::Add(cannsim::Count().compilations); }
 
-int cannsim_fault(const char* name, int device) {
-  return Process::Get().faults().OnCall(cannsim::FaultRule::What::kTask, name,
-                                        device, -1);
-}
-
 void cannsim_log(const char* module, const char* function, const char* text) {
   cannsim::Log(cannsim::LogLevel::kError, module, function, text);
 }

@@ -56,10 +56,6 @@ void cannsim_tell(cannsim::Quirk quirk, const char* what);
 // Counts an operator that had to be compiled.
 void cannsim_compiled();
 
-// For work that does not go through a stream (a collective that meets its
-// peers): 0, or the error code of a rule of the fault script that names it.
-int cannsim_fault(const char* name, int device);
-
 // A line of the plog: an error of a module ("HCCL").
 void cannsim_log(const char* module, const char* function, const char* text);
 
