@@ -329,25 +329,30 @@ TEST(MatMulTest, PiecesAreEqual) {
   }
 }
 
-// Scales that a decoded panel takes, and scales that it cannot: many tokens
-// give the bits of one.
-TEST(MatMulTest, ScalesOfFp4MayLieFarApart) {
-  TestWeight w = MakeWeight(WeightKind::kFp4, 80, 512);
-  const MatMulKernel* bf16 = Bf16MatMul(w.view);
-  if (bf16 == nullptr) GTEST_SKIP() << "no BF16 dot product on this CPU";
+// Many tokens give the bits of one.
+void CheckCompany(const MatMulKernel& kernel, const WeightView& weight) {
   constexpr int64_t kTokens = 24;
   const std::vector<float> x =
-      RandomFloats(static_cast<size_t>(kTokens * w.view.n_cols), 3);
+      RandomFloats(static_cast<size_t>(kTokens * weight.n_cols), 3);
+  const Packed packed(kernel, weight);
+  const std::vector<float> all = Multiply(kernel, packed.view, x, {kTokens});
+  for (int64_t t = 0; t < kTokens; ++t) {
+    ASSERT_EQ(RowOf(all, t, weight.n_rows),
+              Multiply(kernel, packed.view, RowOf(x, t, weight.n_cols), {1}));
+  }
+}
+
+// Scales that a decoded panel takes, and scales that it cannot.
+TEST(MatMulTest, ScalesOfFp4MayLieFarApart) {
+  TestWeight w = MakeWeight(WeightKind::kFp4, 80, 512);
   for (const auto& [first, span] : {std::pair{97, 61}, std::pair{60, 130}}) {
     std::mt19937 rng(11);
     for (uint8_t& code : w.scale_code) {
       code = static_cast<uint8_t>(first + rng() % static_cast<uint32_t>(span));
     }
-    const Packed packed(*bf16, w.view);
-    const std::vector<float> all = Multiply(*bf16, packed.view, x, {kTokens});
-    for (int64_t t = 0; t < kTokens; ++t) {
-      ASSERT_EQ(RowOf(all, t, w.view.n_rows),
-                Multiply(*bf16, packed.view, RowOf(x, t, w.view.n_cols), {1}));
+    ForEachTarget([&] { CheckCompany(F32MatMul(), w.view); });
+    if (const MatMulKernel* bf16 = Bf16MatMul(w.view)) {
+      CheckCompany(*bf16, w.view);
     }
   }
 }

@@ -22,28 +22,9 @@ struct XPart {
   float scale;
   int32_t start;
 };
+static_assert(offsetof(XPart, scale) == 0 && offsetof(XPart, start) == 4);
 constexpr int64_t kXBytes =
     kPackCols + kPartsOfBlock * static_cast<int64_t>(sizeof(XPart));
-
-// The number at `offset` of what stands behind the codes of a block.
-template <class T>
-inline __attribute__((always_inline)) T Behind(const std::byte* x,
-                                               size_t offset) {
-  T value;
-  __builtin_memcpy(&value, x + kPackCols + offset, sizeof(value));
-  return value;
-}
-inline __attribute__((always_inline)) __m512i StartAt(const std::byte* x,
-                                                      size_t offset) {
-  return _mm512_set1_epi32(Behind<int32_t>(x, offset));
-}
-inline __attribute__((always_inline)) __m512 ScaleAt(const std::byte* x,
-                                                     size_t offset) {
-  return _mm512_set1_ps(Behind<float>(x, offset));
-}
-constexpr size_t OfPart(int p) {
-  return static_cast<size_t>(p) * sizeof(XPart);
-}
 
 struct Int8Products {
   using Part = __m512i;
@@ -57,7 +38,7 @@ struct Int8Products {
 
   static inline __attribute__((always_inline)) Part Start(const std::byte* x,
                                                           int p) {
-    return StartAt(x, OfPart(p) + offsetof(XPart, start));
+    return UnitOf(x + kPackCols, 2 * p + 1);
   }
   static inline __attribute__((always_inline)) Operand FromUnit(__m512i unit) {
     return unit;
@@ -70,7 +51,7 @@ struct Int8Products {
   }
   static inline __attribute__((always_inline)) __m512 XScale(const std::byte* x,
                                                              int p) {
-    return ScaleAt(x, OfPart(p) + offsetof(XPart, scale));
+    return _mm512_castsi512_ps(UnitOf(x + kPackCols, 2 * p));
   }
 };
 

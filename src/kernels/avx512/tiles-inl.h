@@ -5,13 +5,14 @@
 //
 // One output is one lane of a sum: in every block (a part of one, for formats
 // with several scales a block) of columns part = its start, part += the units
-// of columns in order, then sum += part * scale. Every output is computed so,
+// of columns in order, then sum += part * scale, or, kInRegisters, the parts
+// are added first and the block joins the sum. Every output is computed so,
 // whatever the rows and the tokens that are under way with it: they agree bit
 // for bit.
 //
 // For few tokens codes are decoded in registers, again for each group of them:
 // that runs beside the products, mostly on other ports. For many a block is
-// decoded once, to a panel in the first-level cache (Decoded).
+// decoded once, to a panel in the first-level cache (Format::Panel).
 //
 // A format has
 //   Part, Operand    registers of sums and of decoded codes
@@ -23,6 +24,7 @@
 //   kOuterScale      whether WeightView::scale counts
 //   kVectorBytes     of 16 rows of a block
 //   kXBlockBytes     of a block in a packed row of x
+//   kStreams         whether codes come from memory: a panel's do not
 //   kPanelTokens     tokens from which a panel pays; 0: never
 //   kGroupTokens     tokens that share a decoded step at most
 //   kInRegisters     whether the parts of a block are added in registers first;
@@ -43,7 +45,7 @@ namespace {
 
 constexpr int kTileVectors = static_cast<int>(kPackRows / kPackLanes);
 
-// Tokens that share a decoded step at most.
+// The largest kGroupTokens.
 constexpr int kMaxTokens = 8;
 // Tokens whose sums are in memory at a time: in the second-level cache.
 constexpr int64_t kChunkTokens = 256;
@@ -159,14 +161,18 @@ inline __attribute__((always_inline)) void AddStep(
   }
 }
 
-// Asks for the codes that a stream brings later, always in the order of the
-// addresses: a pass over some of the vectors asks for its share of them.
-template <class Format, int kV>
-struct Stream {
+// Walks over the codes of kV vectors of rows from v on, step by step; with kAsk
+// it asks for the codes that the stream brings later, always in the order of
+// the addresses: a pass over some of the vectors asks for its share of them.
+template <class Format, int kV, bool kAsk>
+struct Walk {
+  const std::byte* codes;
+  int64_t stride;
   const std::byte* ahead = nullptr;
 
-  inline __attribute__((always_inline)) Stream(const Block& block, int64_t v) {
-    if constexpr (Format::kStreams) {
+  inline __attribute__((always_inline)) Walk(const Block& block, int64_t v)
+      : codes(block.codes + v * 64), stride(block.width * 64) {
+    if constexpr (kAsk) {
       ahead =
           block.codes + v * Format::kSteps * 64 +
           (kV == kTileVectors ? kAhead : block.width * Format::kVectorBytes);
@@ -178,33 +184,37 @@ struct Stream {
       }
     }
   }
-  inline __attribute__((always_inline)) void Step() {
-    if constexpr (Format::kStreams) {
-      for (int64_t i = 0; i < kV; ++i) Prefetch(ahead + i * 64);
-      ahead += int64_t{kV} * 64;
-    }
-  }
-};
 
-// kV vectors of rows from v on, kT tokens.
-template <class Format, int kV, int kT>
-void MultiplyCodes(const Format& format, const Block& block, int64_t v,
-                   const Tokens& tokens) {
-  constexpr int kSteps = Format::kSteps / Format::kParts;
-  const std::byte* codes = block.codes + v * 64;
-  Stream<Format, kV> stream(block, v);
-  for (int p = 0; p < Format::kParts; ++p) {
-    Parts<Format, kV, kT> part;
+  // The sums of part p of a block for kT tokens.
+  template <int kT>
+  inline __attribute__((always_inline)) void AddSteps(
+      const Format& format, const Tokens& tokens, int p,
+      Parts<Format, kV, kT>& part) {
+    constexpr int kSteps = Format::kSteps / Format::kParts;
     for (auto& row : part) {
       for (int t = 0; t < kT; ++t) row[t] = Format::Start(tokens.x[t], p);
     }
 #pragma GCC unroll 8
     for (int s = 0; s < kSteps; ++s) {
-      stream.Step();
+      if constexpr (kAsk) {
+        for (int64_t i = 0; i < kV; ++i) Prefetch(ahead + i * 64);
+        ahead += int64_t{kV} * 64;
+      }
       AddStep<Format, kV, kT>(format, codes, tokens.x,
                               (p * kSteps + s) * Format::kStepUnits, part);
-      codes += block.width * 64;
+      codes += stride;
     }
+  }
+};
+
+// kV vectors of rows from v on, kT tokens.
+template <class Format, int kV, int kT, bool kAsk>
+void MultiplyCodes(const Format& format, const Block& block, int64_t v,
+                   const Tokens& tokens) {
+  Walk<Format, kV, kAsk> walk(block, v);
+  for (int p = 0; p < Format::kParts; ++p) {
+    Parts<Format, kV, kT> part;
+    walk.template AddSteps<kT>(format, tokens, p, part);
     for (int i = 0; i < kV; ++i) {
       const __m512 scale = ScaleOf<Format>(block, p, v + i);
       for (int64_t t = 0; t < kT; ++t) {
@@ -216,12 +226,10 @@ void MultiplyCodes(const Format& format, const Block& block, int64_t v,
 }
 
 // The same with the sums of a block in registers.
-template <class Format, int kV, int kT>
+template <class Format, int kV, int kT, bool kAsk>
 void MultiplyInRegisters(const Format& format, const Block& block, int64_t v,
                          const Tokens& tokens) {
-  constexpr int kSteps = Format::kSteps / Format::kParts;
-  const std::byte* codes = block.codes + v * 64;
-  Stream<Format, kV> stream(block, v);
+  Walk<Format, kV, kAsk> walk(block, v);
   __m512 sums[kV][kT];
   for (int i = 0; i < kV; ++i) {
     for (int64_t t = 0; t < kT; ++t) {
@@ -230,16 +238,7 @@ void MultiplyInRegisters(const Format& format, const Block& block, int64_t v,
   }
   for (int p = 0; p < Format::kParts; ++p) {
     Parts<Format, kV, kT> part;
-    for (auto& row : part) {
-      for (int t = 0; t < kT; ++t) row[t] = Format::Start(tokens.x[t], p);
-    }
-#pragma GCC unroll 8
-    for (int s = 0; s < kSteps; ++s) {
-      stream.Step();
-      AddStep<Format, kV, kT>(format, codes, tokens.x,
-                              (p * kSteps + s) * Format::kStepUnits, part);
-      codes += block.width * 64;
-    }
+    walk.template AddSteps<kT>(format, tokens, p, part);
     for (int i = 0; i < kV; ++i) {
       const __m512 scale = Format::kFinishScale
                                ? _mm512_setzero_ps()
@@ -270,13 +269,13 @@ constexpr int VectorsFor(int n_tokens) {
   return n_tokens <= (Format::kStepUnits <= 2 ? 4 : 2) ? 4 : 2;
 }
 
-template <class Format, int kV, int kT>
+template <class Format, int kV, int kT, bool kAsk>
 inline void MultiplyVectors(const Format& format, const Block& block, int64_t v,
                             const Tokens& tokens) {
   if constexpr (Format::kInRegisters) {
-    MultiplyInRegisters<Format, kV, kT>(format, block, v, tokens);
+    MultiplyInRegisters<Format, kV, kT, kAsk>(format, block, v, tokens);
   } else {
-    MultiplyCodes<Format, kV, kT>(format, block, v, tokens);
+    MultiplyCodes<Format, kV, kT, kAsk>(format, block, v, tokens);
   }
 }
 
@@ -286,36 +285,31 @@ struct Range {
   int64_t end;
 };
 
-// A format of codes that somebody else has asked for.
-template <class Format>
-struct Quiet : Format {
-  static constexpr bool kStreams = false;
-};
-
 // The vectors `range` of a block.
-template <class Format, int kT>
+template <class Format, bool kAsk, int kT>
 void MultiplyBlock(const Format& format, const Block& block, Range range,
                    const Tokens& tokens) {
   constexpr int kV = VectorsFor<Format>(kT);
   int64_t v = range.begin;
   for (; v + kV <= range.end; v += kV) {
-    MultiplyVectors<Format, kV, kT>(format, block, v, tokens);
+    MultiplyVectors<Format, kV, kT, kAsk>(format, block, v, tokens);
   }
   if (kV == 4 && v + 2 <= range.end) {
-    MultiplyVectors<Format, 2, kT>(format, block, v, tokens);
+    MultiplyVectors<Format, 2, kT, kAsk>(format, block, v, tokens);
     v += 2;
   }
-  if (v < range.end) MultiplyVectors<Format, 1, kT>(format, block, v, tokens);
+  if (v < range.end)
+    MultiplyVectors<Format, 1, kT, kAsk>(format, block, v, tokens);
 }
 
 template <class Format>
 using MultiplyFn = void (*)(const Format&, const Block&, Range, const Tokens&);
-template <class Format>
+template <class Format, bool kAsk>
 constexpr MultiplyFn<Format> kMultiply[kMaxTokens] = {
-    MultiplyBlock<Format, 1>, MultiplyBlock<Format, 2>,
-    MultiplyBlock<Format, 3>, MultiplyBlock<Format, 4>,
-    MultiplyBlock<Format, 5>, MultiplyBlock<Format, 6>,
-    MultiplyBlock<Format, 7>, MultiplyBlock<Format, 8>};
+    MultiplyBlock<Format, kAsk, 1>, MultiplyBlock<Format, kAsk, 2>,
+    MultiplyBlock<Format, kAsk, 3>, MultiplyBlock<Format, kAsk, 4>,
+    MultiplyBlock<Format, kAsk, 5>, MultiplyBlock<Format, kAsk, 6>,
+    MultiplyBlock<Format, kAsk, 7>, MultiplyBlock<Format, kAsk, 8>};
 
 // Writes the lanes of rows [row, row + 16) that were asked for.
 inline void Store(const MatMulArgs& a, int64_t token, int64_t row, __m512 sum) {
@@ -388,7 +382,6 @@ void MultiplyTokens(const MatMulArgs& a, const Format& format,
                     Ahead ahead) {
   const int64_t n_groups =
       (chunk.n + Format::kGroupTokens - 1) / Format::kGroupTokens;
-  const Quiet<Format> quiet{format};
   int64_t t = 0;
   for (int64_t i = 0; i < n_groups; ++i) {
     const int64_t end = chunk.n * (i + 1) / n_groups;
@@ -405,12 +398,12 @@ void MultiplyTokens(const MatMulArgs& a, const Format& format,
         Prefetch(ahead.codes + l * 64);
       }
     }
-    const Tokens tokens = {x, chunk.sums + t * kTileVectors};
-    if (Format::kStreams && i == 0) {
-      kMultiply<Format>[end - t - 1](format, block, range, tokens);
-    } else {
-      kMultiply<Quiet<Format>>[end - t - 1](quiet, block, range, tokens);
-    }
+    // The first group asks for all.
+    const auto& multiply = Format::kStreams && i == 0
+                               ? kMultiply<Format, Format::kStreams>
+                               : kMultiply<Format, false>;
+    multiply[end - t - 1](format, block, range,
+                          {x, chunk.sums + t * kTileVectors});
     t = end;
   }
 }
