@@ -55,9 +55,7 @@ StatusOr<spec::Layout> PlanMemory(const EngineParts& parts,
   layout_options.n_pages = options.n_pages;
   layout_options.mtp = options.n_draft_tokens > 0;
   layout_options.resume_bytes = options.prefix_cache_bytes;
-  layout_options.exact = !parts.backend->numerics().official();
-  layout_options.kv_rows = parts.backend->KvRows();
-  layout_options.index_rows = parts.backend->IndexRows();
+  model::SetFormats(*parts.backend, &layout_options);
   layout_options.workspace_bytes = parts.backend->WorkspaceBytes(
       model::LimitsFor(*parts.config, spec::Rank{}, layout_options));
   BELAY_ASSIGN_OR_RETURN(

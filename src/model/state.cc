@@ -86,6 +86,12 @@ Activations Activations::ForTokens(int64_t n_tokens, int64_t n_rows) const {
   return a;
 }
 
+void SetFormats(const ops::Backend& backend, spec::LayoutOptions* options) {
+  options->exact = !backend.numerics().official();
+  options->kv_rows = backend.KvRows();
+  options->index_rows = backend.IndexRows();
+}
+
 ops::OpLimits LimitsFor(const spec::ModelConfig& config, const spec::Rank& rank,
                         const spec::LayoutOptions& options) {
   ops::OpLimits limits;

@@ -82,6 +82,10 @@ struct State {
   StepBuffers step;
 };
 
+// Sets what a back end decides of a layout: exact or official numerics, and the
+// rows of the caches.
+void SetFormats(const ops::Backend& backend, spec::LayoutOptions* options);
+
 // The sizes that a back end must be ready for under `options`.
 ops::OpLimits LimitsFor(const spec::ModelConfig& config, const spec::Rank& rank,
                         const spec::LayoutOptions& options);

@@ -14,9 +14,7 @@ Stepper::Stepper(TestModel& model, const StepperOptions& options)
   layout.max_context = options.max_context;
   layout.draft_len = options.draft_len;
   layout.mtp = true;
-  layout.exact = !model.backend().numerics().official();
-  layout.kv_rows = model.backend().KvRows();
-  layout.index_rows = model.backend().IndexRows();
+  model::SetFormats(model.backend(), &layout);
   layout_ = Value(spec::MakeLayout(model.config(), model.rank(), layout));
   state_ = Value(model::CreateState(model.config(), layout_, model.backend()));
   inputs_.emplace(layout_, state_->step);

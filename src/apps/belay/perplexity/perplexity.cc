@@ -77,9 +77,7 @@ class Reader {
     options.max_tokens = std::min(kStepTokens, window);
     options.max_logit_rows = options.max_tokens;
     options.max_context = window;
-    options.exact = !parts.backend->numerics().official();
-    options.kv_rows = parts.backend->KvRows();
-    options.index_rows = parts.backend->IndexRows();
+    model::SetFormats(*parts.backend, &options);
     BELAY_ASSIGN_OR_RETURN(
         spec::Layout layout,
         spec::MakeLayout(*parts.config, spec::Rank{}, options));

@@ -174,9 +174,7 @@ Status Tracer::Prepare() {
   options.max_logit_rows = options.max_tokens;
   options.max_context = n_prompt_ + o_.n_decode;
   options.mtp = has_mtp();
-  options.exact = !parts_.backend->numerics().official();
-  options.kv_rows = parts_.backend->KvRows();
-  options.index_rows = parts_.backend->IndexRows();
+  model::SetFormats(*parts_.backend, &options);
   BELAY_ASSIGN_OR_RETURN(layout_, spec::MakeLayout(c_, parts_.rank, options));
   BELAY_ASSIGN_OR_RETURN(state_,
                          model::CreateState(c_, layout_, *parts_.backend));
@@ -295,7 +293,9 @@ void Tracer::KeepPromptStages() {
   const int64_t width = std::min(c_.index_topk, n_prompt_ / 4);
   for (size_t layer = 0; layer < s.selections.size(); ++layer) {
     if (s.selections[layer].bytes.empty() || width == 0) continue;
-    const std::string suffix = "." + std::to_string(layer);
+    // Not "." + ...: GCC 12 sees an overflow there that cannot be.
+    std::string suffix = ".";
+    suffix += std::to_string(layer);
     HostTensor& topk =
         Put("index_topk" + suffix, DType::kI32, {n_prompt_, width});
     for (int64_t t = 0; t < n_prompt_; ++t) {
