@@ -8,13 +8,11 @@
 #include <vector>
 
 #include "apps/belay/shell/cli.h"
+#include "apps/belay/shell/variable.h"
 
 namespace {
 
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
+using belay::apps::Variable;
 
 // The width of the terminal, kept readable; 80 without one.
 int Columns() {
@@ -27,8 +25,6 @@ int Columns() {
 
 }  // namespace
 
-// The one place that reads the environment: everything else gets it as a
-// struct.
 int main(int argc, char** argv) {
   // hwloc writes to stderr where /sys is not mounted (a bare chroot); we go on
   // without a topology and say what matters ourselves. A user's value stays.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `belay doctor`: the command line of toolkit/doctor.
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "apps/belay/doctor/doctor.h"
 #include "apps/belay/doctor/machine.h"
+#include "apps/belay/shell/variable.h"
 #include "base/error_ids.h"
 #include "base/file.h"
 #include "cann_api/api.h"
@@ -67,10 +67,7 @@ void PrintDifferences(const std::vector<doctor::Difference>& differences,
 // One operator on the device instead of all that can be seen from outside.
 StatusOr<ExitCode> SayHello(const DoctorArgs& args, const Context& context) {
   doctor::HelloOptions options;
-  options.libraries = cann_api::OptionsFrom([](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  });
+  options.libraries = cann_api::OptionsFrom(Variable);
   options.start.device = args.device;
   options.timeout_ms = 1000 * args.timeout_seconds;
   options.start.ready_timeout_ms = options.timeout_ms;

@@ -3,13 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <utility>
 
 #include "apps/belay/model/gguf_tokenizer.h"
 #include "apps/belay/pack/pack.h"
 #include "apps/belay/shell/interrupt.h"
 #include "apps/belay/shell/progress.h"
+#include "apps/belay/shell/variable.h"
 #include "backends/registry.h"
 #include "base/cpu_count.h"
 #include "base/error_ids.h"
@@ -56,12 +56,6 @@ void Warn(const checkpoint::CheckpointReport& report, const Context& context) {
                          .what = "",
                          .expected = "",
                          .got = std::to_string(report.unknown.size())}));
-}
-
-// The back end finds CANN by it.
-std::string VariableOrNothing(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
 }
 
 Status OpenFiles(const ModelArgs& args, LoadedModel& loaded) {
@@ -188,7 +182,7 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadModel(
       backends::Create(args.backend, numerics, loaded->pool.get(),
                        {.simd_target = args.simd_target,
                         .topology = loaded->topology.get(),
-                        .variable = VariableOrNothing,
+                        .variable = Variable,
                         .device = args.device,
                         .device_timeout_ms = 1000 * args.device_timeout}));
 

@@ -2,11 +2,11 @@
 #include "apps/belay/sim/toolkit.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "apps/belay/shell/variable.h"
 #include "base/error_ids.h"
 #include "base/file.h"
 
@@ -91,8 +91,8 @@ std::string FindCustom(const std::string& profile, const fs::path& root) {
 // The profile that a program will find in its environment.
 std::string ProfileInUse(const std::string& chosen) {
   if (!chosen.empty()) return chosen;
-  const char* before = std::getenv("CANNSIM_PROFILE");
-  return before == nullptr || before[0] == '\0' ? "Ascend910B3" : before;
+  const std::string before = Variable("CANNSIM_PROFILE");
+  return before.empty() ? "Ascend910B3" : before;
 }
 
 // A path that keeps its meaning when the program changes its folder.
@@ -151,9 +151,8 @@ Status AddWishes(const SimOptions& options, SimVariables* variables) {
 }
 
 std::string InFront(const std::string& path, const char* variable) {
-  const char* before = std::getenv(variable);
-  if (before == nullptr || before[0] == '\0') return path;
-  return path + ":" + before;
+  const std::string before = Variable(variable);
+  return before.empty() ? path : path + ":" + before;
 }
 
 }  // namespace
